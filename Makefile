@@ -1,0 +1,36 @@
+# Two commands a newcomer needs: `make demo` and `make test`. Each sets up .venv by itself.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test test-all setup lint clean
+
+demo: .venv/.demo
+	$(BIN)/scout demo --out out/demo
+
+test: setup lint
+	$(BIN)/python -m pytest
+
+test-all: setup lint
+	$(BIN)/python -m pytest -m 'slow or not slow'
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+setup: .venv/.test
+
+.venv/bin/pip:
+	$(PYTHON) -c 'import sys; sys.exit("SCOUT needs Python 3.11 to 3.13, this is " + sys.version.split()[0]) if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'
+	$(PYTHON) -m venv .venv
+
+.venv/.demo: pyproject.toml constraints.txt | .venv/bin/pip
+	$(BIN)/pip install -q -c constraints.txt -e '.[demo]'
+	touch $@
+
+.venv/.test: pyproject.toml constraints.txt | .venv/bin/pip
+	$(BIN)/pip install -q -c constraints.txt -e '.[test]'
+	touch $@ .venv/.demo
+
+clean:
+	rm -rf .venv out build dist
