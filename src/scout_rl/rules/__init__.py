@@ -1,1 +1,70 @@
-"""The allocation rules."""
+"""The allocation rules, one file each, and their registry by key."""
+
+from scout_rl.rules.aced import Aced
+from scout_rl.rules.alp import Alp
+from scout_rl.rules.anneal import Anneal
+from scout_rl.rules.beta import Beta
+from scout_rl.rules.fixed import Fixed
+from scout_rl.rules.group_frontier import GroupFrontier
+from scout_rl.rules.local_frontier import LocalFrontier
+from scout_rl.rules.mixture import Mixture
+from scout_rl.rules.plr import Plr
+from scout_rl.rules.random import Random
+from scout_rl.rules.reverse import Reverse
+from scout_rl.rules.rfcl import Rfcl
+from scout_rl.rules.rule import Rule, Status
+from scout_rl.rules.scout import Scout
+from scout_rl.rules.target import Target
+from scout_rl.rules.wilson import Wilson
+
+RULES: dict[str, type[Rule]] = {
+    rule.key: rule
+    for rule in (
+        Scout,
+        Target,
+        Fixed,
+        Random,
+        Anneal,
+        Reverse,
+        Mixture,
+        LocalFrontier,
+        GroupFrontier,
+        Plr,
+        Alp,
+        Rfcl,
+        Aced,
+        Wilson,
+        Beta,
+    )
+}
+"""Every rule by its key, in the order of the specification."""
+
+
+def make(key: str, **constants: object) -> Rule:
+    """Return the rule with this key, its constants changed as given."""
+    if key not in RULES:
+        raise ValueError(f"there is no rule {key!r}; the rules are {', '.join(RULES)}")
+    return RULES[key](**constants)
+
+
+__all__ = [
+    "RULES",
+    "Aced",
+    "Alp",
+    "Anneal",
+    "Beta",
+    "Fixed",
+    "GroupFrontier",
+    "LocalFrontier",
+    "Mixture",
+    "Plr",
+    "Random",
+    "Reverse",
+    "Rfcl",
+    "Rule",
+    "Scout",
+    "Status",
+    "Target",
+    "Wilson",
+    "make",
+]

@@ -1,0 +1,64 @@
+"""ALP cells: learning-progress teacher over all cells, score |s - s_slow| (appendix, baseline table, row 10)."""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from scout_rl.cells import Array, Outcomes
+from scout_rl.rules.arrays import namespace
+from scout_rl.rules.rule import Rule, check_shape, require
+from scout_rl.rules.sampling import floor_and_cap, softmax
+from scout_rl.rules.statistics import Statistics, fold, init_statistics, observe, tally
+
+
+class AlpState(NamedTuple):
+    """Statistics, and the slow success average per cell, ``[..., contexts, levels]``."""
+
+    statistics: Statistics
+    s_slow: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alp(Rule):
+    """Softmax of absolute learning progress, SCOUT's temperature, floor and cap, over all cells.
+
+    Ours: the slow rate, which the paper does not give.
+    """
+
+    key: ClassVar[str] = "alp"
+
+    beta: float = 0.2
+    """Rate of ``s``."""
+    beta_slow: float = 0.05
+    """Rate of ``s_slow``."""
+    tau: float = 0.5
+    """SCOUT's temperature."""
+    eps: float = 0.1
+    """SCOUT's floor."""
+    q_max: float = 0.5
+    """SCOUT's cap."""
+
+    def __post_init__(self) -> None:
+        require(0 < self.beta <= 1, f"Alp: the rate beta is {self.beta}, but must be in (0, 1]")
+        require(0 < self.beta_slow <= 1, f"Alp: the rate beta_slow is {self.beta_slow}, but must be in (0, 1]")
+        require(self.tau > 0, f"Alp: the temperature tau is {self.tau}, but must be positive")
+        require(0 <= self.eps <= 1, f"Alp: the floor eps is {self.eps}, but must be in 0..1")
+        require(0 < self.q_max <= 1, f"Alp: the cap q_max is {self.q_max}, but must be in (0, 1]")
+
+    def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> AlpState:
+        """Both averages at 0."""
+        check_shape(n_contexts, n_levels)
+        return AlpState(init_statistics(n_contexts, n_levels), np.zeros((n_contexts, n_levels)))
+
+    def distribution(self, state: AlpState) -> Array:
+        """Over all cells as one axis."""
+        progress = namespace(state.s_slow).abs(state.statistics.success - state.s_slow)
+        p = softmax(progress.reshape(*progress.shape[:-2], -1), self.tau)
+        return floor_and_cap(p, self.eps, self.q_max).reshape(progress.shape)
+
+    def update(self, state: AlpState, outcomes: Outcomes) -> AlpState:
+        """Both averages, outcome by outcome."""
+        t = tally(outcomes, state.s_slow.shape)
+        s_slow = fold(state.s_slow, t, outcomes.success * self.beta_slow, 1.0 - self.beta_slow)
+        return AlpState(observe(state.statistics, t, outcomes.success, self.beta), s_slow)

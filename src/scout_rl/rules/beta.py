@@ -1,0 +1,87 @@
+"""B-SCOUT: a discounted Beta posterior (appendix, "Evidence-gated transition rules")."""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from scout_rl.cells import Array, Outcomes
+from scout_rl.rules.arrays import active, namespace, scatter_set, take
+from scout_rl.rules.frontier import Frontier, Tests
+from scout_rl.rules.incomplete_beta import incomplete_beta
+from scout_rl.rules.rule import State, require
+from scout_rl.rules.scout import Scout
+from scout_rl.rules.statistics import Statistics, Tally, fold
+
+
+class BetaState(NamedTuple):
+    """SCOUT's state, and per cell the discounted counts and their verdict, ``[..., contexts, levels]``."""
+
+    statistics: Statistics
+    frontier: Frontier
+    signal: Array | None
+    wins: Array
+    trials: Array
+    verdict: Array
+    """-1 harder, 1 easier, 0 neither: kept, because only cells with new outcomes can change theirs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beta(Scout):
+    """SCOUT with its threshold tests on a Beta(1, 1) posterior over discounted counts.
+
+    Harder if P(p >= tau_high) >= ``certainty``, easier if P(p <= tau_low) >= ``certainty``. Antistall also needs
+    the discounted rate above ``tau_low``. Ours: gamma and the certainty, which the paper does not give.
+    """
+
+    key: ClassVar[str] = "beta"
+
+    gamma: float = 0.95
+    """Discount of the counts, an outcome; 1 is the paper's undiscounted ablation."""
+    certainty: float = 0.8
+    """Posterior probability that a test needs."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(0 < self.gamma <= 1, f"Beta: gamma is {self.gamma}, but must be in (0, 1]")
+        require(0.5 < self.certainty <= 1, f"Beta: certainty is {self.certainty}, but must be in (0.5, 1]")
+
+    def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> State:
+        """SCOUT's start, the uniform prior everywhere."""
+        shape = (n_contexts, n_levels)
+        start = super().init(n_contexts, n_levels)
+        return BetaState(*start, np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int8))
+
+    def count(self, state: State, t: Tally, outcomes: Outcomes) -> State:
+        """SCOUT's statistics, the discounted counts, and the verdicts of the cells they touched."""
+        wins = fold(state.wins, t, outcomes.success, self.gamma)
+        trials = fold(state.trials, t, outcomes.success * 0 + 1, self.gamma)
+        verdict = self._verdict(state.verdict, wins, trials, t.cell)
+        return super().count(state, t, outcomes)._replace(wins=wins, trials=trials, verdict=verdict)
+
+    def tests(self, state: State) -> Tests:
+        """The kept verdicts."""
+        here = active(state.frontier.level, state.wins.shape[-1])
+        verdict = take(state.verdict, here)
+        rate = take(state.wins, here) / namespace(state.wins).maximum(take(state.trials, here), 1.0)
+        return Tests(
+            take(state.statistics.evidence, here) >= self.n_min,
+            verdict == -1,
+            verdict == 1,
+            rate > self.tau_low,
+        )
+
+    def basis(self, state: State, context: Array, level: Array) -> tuple[Array, Array]:
+        """The discounted rate, and the outcomes so far."""
+        rate = state.wins[context, level] / np.maximum(state.trials[context, level], 1.0)
+        return rate, state.statistics.evidence[context, level]
+
+    def _verdict(self, verdict: Array, wins: Array, trials: Array, cell: Array) -> Array:
+        """Test the posterior of the touched cells at both thresholds."""
+        xp = namespace(wins)
+        w, m = take(wins, cell), take(trials, cell)
+        a, b = 1 + w, 1 + xp.maximum(m - w, 0.0)
+        harder = 1 - incomplete_beta(a, b, self.tau_high) >= self.certainty
+        easier = incomplete_beta(a, b, self.tau_low) >= self.certainty
+        new = easier.astype(xp.int8) - harder.astype(xp.int8)
+        return scatter_set(verdict.reshape(-1), cell, new).reshape(verdict.shape)

@@ -1,0 +1,140 @@
+"""The engine of the frontier rules: one transition pass, and the base class that samples at the frontier.
+
+Appendix "Controller-window semantics": every context is checked in every window; a direction must hold in
+``hysteresis`` consecutive eligible windows before the frontier moves; then a cooldown.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+
+from scout_rl.cells import Array, Outcomes
+from scout_rl.rules.arrays import at_level, namespace
+from scout_rl.rules.rule import Rule, State, Status
+
+
+class Frontier(NamedTuple):
+    """Per context, ``[..., contexts]``: where its frontier is and what holds it."""
+
+    level: Array
+    """``f``; starts at L."""
+    cooldown: Array
+    """Windows in which it may not move."""
+    stale: Array
+    """``d``: eligible windows since the frontier last moved."""
+    pending: Array
+    """Consecutive eligible windows with one direction: negative for harder, positive for easier."""
+    moved: Array
+    """The last pass: -1 advanced, 1 retreated, -2 advanced by antistall, 0 stayed."""
+
+
+class Tests(NamedTuple):
+    """What a rule finds at every context's frontier cell, ``[..., contexts]`` booleans."""
+
+    enough: Array
+    """The cell has its evidence."""
+    harder: Array
+    easier: Array
+    """The two threshold tests; never both."""
+    hopeful: Array | None = None
+    """What antistall needs besides its clock; None: nothing more."""
+
+
+def init_frontier(n_rows: int, n_levels: int) -> Frontier:
+    """Return frontiers at the easiest level, with nothing pending."""
+    return Frontier(
+        np.full(n_rows, n_levels - 1, np.int8),
+        np.zeros(n_rows, np.int16),
+        np.zeros(n_rows, np.int32),
+        np.zeros(n_rows, np.int8),
+        np.zeros(n_rows, np.int8),
+    )
+
+
+def transition(at: Frontier, tests: Tests, n_levels: int, *, cooldown: int, N_stale: int, hysteresis: int) -> Frontier:
+    """Spec section 4, step 4, for every context at once; ``N_stale = 0`` turns antistall off."""
+    xp = namespace(at.level)
+    eligible = (at.cooldown == 0) & tests.enough
+    stale = at.stale + eligible
+    up, probe = tests.harder, None
+    if N_stale > 0:
+        probe = (stale >= N_stale) & ~(tests.harder | tests.easier)
+        if tests.hopeful is not None:
+            probe = probe & tests.hopeful
+        up = up | probe
+    up = up & eligible & (at.level > 0)
+    down = tests.easier & eligible & (at.level < n_levels - 1)
+    direction = down.astype(xp.int8) - up.astype(xp.int8)
+    # A change of direction starts again at one; a window that is not eligible changes nothing.
+    again = direction + at.pending * (at.pending * direction > 0)
+    pending = xp.where(eligible, again, at.pending)
+    moves = abs(pending) >= hysteresis
+    moved = direction * moves
+    stays = ~moves
+    return Frontier(
+        at.level + moved,
+        xp.where(moves, xp.int16(cooldown), at.cooldown - (at.cooldown > 0)),
+        stale * stays,
+        pending * stays,
+        moved if probe is None else moved - (moves & probe & up),
+    )
+
+
+class FrontierRule(Rule):
+    """A rule that gives every context one level. Subclasses say what they count and what they test."""
+
+    cooldown: int = 0
+    N_stale: int = 0
+    hysteresis: int = 1
+
+    @abstractmethod
+    def observe(self, state: State, outcomes: Outcomes) -> State:
+        """Count the window's outcomes; frontiers stay."""
+
+    @abstractmethod
+    def tests(self, state: State) -> Tests:
+        """Test every frontier cell on the state's own statistics."""
+
+    def update(self, state: State, outcomes: Outcomes) -> State:
+        """Close one window: count, then one transition pass."""
+        state = self.observe(state, outcomes)
+        return state._replace(frontier=self.transition(state))
+
+    def transition(self, state: State) -> Frontier:
+        """One pass of Eq. 2 (or of the rule's own tests) over every context."""
+        return transition(
+            state.frontier,
+            self.tests(state),
+            state.statistics.success.shape[-1],
+            cooldown=self.cooldown,
+            N_stale=self.N_stale,
+            hysteresis=self.hysteresis,
+        )
+
+    def frontier(self, state: State) -> Array:
+        """Return ``f``, ``[..., contexts]``."""
+        return state.frontier.level
+
+    def distribution(self, state: State) -> Array:
+        """All probability at the active cells ``(x, f_x)``."""
+        return at_level(self.contexts(state), self.frontier(state), state.statistics.success.shape[-1])
+
+    def moved(self, state: State) -> Array:
+        """Return what the last pass did with each context: -1, 1, -2 or 0 (`Frontier.moved`)."""
+        return state.frontier.moved
+
+    def status(self, state: State) -> Array:
+        """Return each context's ``Status``: the most telling word first."""
+        at, tests = state.frontier, self.tests(state)
+        xp, easiest = namespace(at.level), state.statistics.success.shape[-1] - 1
+        word = xp.where(tests.enough, Status.DEADBAND, Status.GATHERING)
+        word = xp.where(at.cooldown > 0, Status.COOLING, word)
+        word = xp.where(tests.enough & tests.easier & (at.level == easiest), Status.EASIEST, word)
+        word = xp.where(at.level == 0, Status.TARGET, word)
+        word = xp.where(at.pending != 0, Status.CONFIRMING, word)
+        for code, moved in ((-1, Status.ADVANCED), (1, Status.RETREATED), (-2, Status.PROBED)):
+            word = xp.where(at.moved == code, moved, word)
+        return word

@@ -1,0 +1,23 @@
+"""RFCL-style local frontier: SCOUT's transition, uniform contexts, antistall off (appendix, baseline table, row 7)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from scout_rl.cells import Array
+from scout_rl.rules.rule import State
+from scout_rl.rules.sampling import uniform
+from scout_rl.rules.scout import Scout
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalFrontier(Scout):
+    """The bare frontier, retreat kept: what is left of SCOUT without calibrated sampling and antistall."""
+
+    key: ClassVar[str] = "local-frontier"
+
+    N_stale: int = 0
+    """Antistall off."""
+
+    def contexts(self, state: State) -> Array:
+        """Every context alike."""
+        return uniform(state.statistics.success[..., 0])

@@ -1,0 +1,96 @@
+"""PLR cells: rank-prioritised teacher over all cells by mean absolute TD error (appendix, baseline table, row 9)."""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from scout_rl.cells import Array, Outcomes
+from scout_rl.rules.arrays import namespace, running_max
+from scout_rl.rules.rule import Rule, check_shape, require
+from scout_rl.rules.sampling import floor_and_cap
+from scout_rl.rules.statistics import Statistics, fold, init_statistics, observe, recency, tally
+from scout_rl.rules.unpaced import BETA
+
+
+class PlrState(NamedTuple):
+    """Statistics, and the moving average of the signal per cell, ``[..., contexts, levels]``."""
+
+    statistics: Statistics
+    signal: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plr(Rule):
+    """``(1-rho)*rank**(-1/beta) + rho*staleness`` over all cells, then SCOUT's floor and cap (over cells).
+
+    Ours: the average starts at 0; cells never visited rank first; tied cells share their mean rank; staleness is
+    in proportion to windows since last sampled, and uniform while that is 0 everywhere.
+    """
+
+    key: ClassVar[str] = "plr"
+
+    alpha: float = 0.3
+    """Rate of the signal's average."""
+    beta: float = 0.5
+    """Rank temperature: the exponent is 1/beta."""
+    rho: float = 0.1
+    """Share of the staleness distribution."""
+    eps: float = 0.1
+    """SCOUT's floor."""
+    q_max: float = 0.5
+    """SCOUT's cap."""
+
+    def __post_init__(self) -> None:
+        require(0 < self.alpha <= 1, f"Plr: alpha is {self.alpha}, but must be in (0, 1]")
+        require(self.beta > 0, f"Plr: the rank temperature beta is {self.beta}, but must be positive")
+        require(0 <= self.rho <= 1, f"Plr: rho is {self.rho}, but must be in 0..1")
+        require(0 <= self.eps <= 1, f"Plr: the floor eps is {self.eps}, but must be in 0..1")
+        require(0 < self.q_max <= 1, f"Plr: the cap q_max is {self.q_max}, but must be in (0, 1]")
+
+    @property
+    def needs_signal(self) -> bool:
+        """The mean absolute TD error of the un-relabelled rollout."""
+        return True
+
+    def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> PlrState:
+        """Nothing visited."""
+        check_shape(n_contexts, n_levels)
+        return PlrState(init_statistics(n_contexts, n_levels), np.zeros((n_contexts, n_levels)))
+
+    def distribution(self, state: PlrState) -> Array:
+        """Ranks, staleness, floor, cap: over all cells as one axis."""
+        shape = state.signal.shape
+        flat = (*shape[:-2], -1)
+        xp = namespace(state.signal)
+        unvisited = state.statistics.evidence == 0
+        weight = mean_rank(xp.where(unvisited, xp.inf, state.signal).reshape(flat)) ** (-1 / self.beta)
+        c = recency(state.statistics).reshape(flat).astype(state.signal.dtype)
+        c = xp.where(c.sum(axis=-1, keepdims=True) > 0, c, 1.0)
+        p = (1 - self.rho) * _normalised(weight) + self.rho * _normalised(c)
+        return floor_and_cap(p, self.eps, self.q_max).reshape(shape)
+
+    def update(self, state: PlrState, outcomes: Outcomes) -> PlrState:
+        """``u <- (1-alpha)*u + alpha*signal`` per outcome."""
+        t = tally(outcomes, state.signal.shape)
+        signal = fold(state.signal, t, outcomes.signal * self.alpha, 1.0 - self.alpha)
+        return PlrState(observe(state.statistics, t, outcomes.success, BETA), signal)
+
+
+def mean_rank(value: Array) -> Array:
+    """Rank along the last axis, 1 for the largest; equal values share the mean of their ranks."""
+    xp = namespace(value)
+    n = value.shape[-1]
+    order = xp.argsort(-value, axis=-1, stable=True)
+    ordered = xp.take_along_axis(value, order, axis=-1)
+    edge = xp.concatenate([xp.ones_like(ordered[..., :1], dtype=bool), ordered[..., 1:] != ordered[..., :-1]], axis=-1)
+    position = xp.broadcast_to(xp.arange(n), ordered.shape)
+    first = running_max(xp.where(edge, position, 0))
+    closing = xp.concatenate([edge[..., 1:], xp.ones_like(edge[..., :1])], axis=-1)
+    last = n - 1 - xp.flip(running_max(xp.flip(xp.where(closing, n - 1 - position, 0), axis=-1)), axis=-1)
+    rank = (first + last) / 2 + 1
+    return xp.take_along_axis(rank, xp.argsort(order, axis=-1), axis=-1).astype(value.dtype)
+
+
+def _normalised(weight: Array) -> Array:
+    return weight / weight.sum(axis=-1, keepdims=True)

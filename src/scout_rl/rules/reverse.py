@@ -1,0 +1,63 @@
+"""Synchronized reverse curriculum: shared start progress decays from 0.9 to 0 (appendix, baseline table, row 5)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from scout_rl.cells import Array
+from scout_rl.rules.arrays import namespace
+from scout_rl.rules.rule import State, require
+from scout_rl.rules.unpaced import UnpacedRule, one_level
+
+TIE = 1e-6
+"""Two distances closer than this count as equal (32-bit floats cannot tell them apart)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reverse(UnpacedRule):
+    """Start progress ``start * max(0, 1 - t/T)``; every context starts at the level whose progress is nearest.
+
+    Ours: a tie goes to the harder level; ``T`` is global annealing's.
+    """
+
+    key: ClassVar[str] = "reverse"
+
+    T: int = 2000
+    """Windows until the target start."""
+    start: float = 0.9
+    """Progress of the first window's starts."""
+    progress: tuple[float, ...] | None = None
+    """Progress of every level, 0 first; None: five levels at the paper's fractions {0, .25, .5, .75, .9}, other counts evenly up to 0.9."""
+
+    def __post_init__(self) -> None:
+        require(self.T >= 1, f"Reverse: T is {self.T}, but a schedule has at least one window")
+        require(0 < self.start <= 1, f"Reverse: start is {self.start}, but progress lies in (0, 1]")
+        if self.progress is not None:
+            object.__setattr__(self, "progress", tuple(float(p) for p in self.progress))
+            rising = all(a < b for a, b in zip(self.progress, self.progress[1:], strict=False))
+            require(rising, f"Reverse: progress {self.progress} must rise with the level")
+
+    def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> State:
+        """Refuse a progress list that does not fit the ladder."""
+        given = n_levels if self.progress is None else len(self.progress)
+        require(given == n_levels, f"Reverse: progress has {given} entries, the ladder {n_levels} levels")
+        return super().init(n_contexts, n_levels, oracle_group)
+
+    def levels(self, state: State) -> Array:
+        """The shared level nearest to the shared progress."""
+        t, success = state.statistics.window, state.statistics.success
+        xp = namespace(success)
+        progress = xp.asarray(self.fractions(success.shape[-1]), dtype=success.dtype)
+        p = self.start * xp.maximum(self.T - t, 0) / self.T
+        distance = xp.abs(p[..., None] - progress)
+        near = distance <= distance.min(axis=-1, keepdims=True) + TIE
+        return one_level(state, xp.argmax(near, axis=-1))
+
+    def fractions(self, n_levels: int) -> tuple[float, ...]:
+        """Progress of every level."""
+        if self.progress is not None:
+            return self.progress
+        if n_levels == 5:
+            return (0.0, 0.25, 0.5, 0.75, 0.9)
+        return tuple(np.linspace(0.0, 0.9, n_levels).tolist())

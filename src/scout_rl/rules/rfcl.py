@@ -1,0 +1,99 @@
+"""RFCL advance rule: at least 3 of the last 5 rollouts succeed; no retreat (appendix, baseline table, row 11)."""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from scout_rl.cells import Array, Outcomes
+from scout_rl.rules.arrays import active, namespace, scatter_set, segment_sum
+from scout_rl.rules.frontier import Frontier, FrontierRule, Tests, init_frontier
+from scout_rl.rules.rule import check_shape, require
+from scout_rl.rules.statistics import Statistics, init_statistics, observe, tally
+from scout_rl.rules.unpaced import BETA
+
+
+class RfclState(NamedTuple):
+    """Frontiers, and the latest outcomes at each frontier cell, ``[..., contexts]``."""
+
+    statistics: Statistics
+    frontier: Frontier
+    history: Array
+    """The last outcomes as bits, the newest lowest. A move clears them when the next window is counted."""
+    length: Array
+    """How many of them there are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rfcl(FrontierRule):
+    """Advance iff at least ``needed`` of the last (up to) ``memory`` outcomes at the frontier cell succeeded.
+
+    Context weight ``(1 - s_hat) + 0.1`` with ``s_hat`` the rate over those outcomes, 0 when there are none. Ours:
+    the outcomes are cleared on a move, and outcomes reported for a cell that the frontier has left do not count.
+    """
+
+    key: ClassVar[str] = "rfcl"
+
+    needed: int = 3
+    memory: int = 5
+    weight: float = 0.1
+    """Added to ``1 - s_hat``: a solved context keeps this weight."""
+
+    def __post_init__(self) -> None:
+        require(
+            1 <= self.needed <= self.memory <= 30,
+            f"Rfcl: needed={self.needed} of memory={self.memory} must satisfy 1 <= needed <= memory <= 30",
+        )
+        require(self.weight > 0, f"Rfcl: weight is {self.weight}, but must be positive")
+
+    @property
+    def evidence_gate(self) -> int:
+        """``needed`` outcomes can already be enough."""
+        return self.needed
+
+    def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> RfclState:
+        """Every frontier at L, no outcomes."""
+        check_shape(n_contexts, n_levels)
+        statistics, frontier = init_statistics(n_contexts, n_levels), init_frontier(n_contexts, n_levels)
+        return RfclState(statistics, frontier, np.zeros(n_contexts, np.int32), np.zeros(n_contexts, np.int32))
+
+    def contexts(self, state: RfclState) -> Array:
+        """Struggling contexts first."""
+        s_hat = self.successes(state) / namespace(state.length).maximum(state.length, 1)
+        weight = 1 - s_hat * (state.frontier.moved == 0) + self.weight
+        weight = weight.astype(state.statistics.success.dtype)
+        return weight / weight.sum(axis=-1, keepdims=True)
+
+    def observe(self, state: RfclState, outcomes: Outcomes) -> RfclState:
+        """Shift the window's outcomes at the frontier cells into the history, the newest lowest."""
+        xp = namespace(state.history)
+        shape = state.statistics.success.shape
+        t = tally(outcomes, shape)
+        success = outcomes.success.reshape(-1)[t.order].astype(xp.int32)
+        bit = success << xp.minimum(t.later, self.memory).astype(xp.int32)
+        bits = segment_sum(bit, t.segment)[t.segment].astype(xp.int32)
+        blank = xp.zeros(int(np.prod(shape)), xp.int32)
+        here = active(state.frontier.level, shape[-1])
+        new = scatter_set(blank, t.cell, bits & ((1 << self.memory) - 1))[here]
+        count = scatter_set(blank, t.cell, t.count.astype(xp.int32))[here]
+        stayed = state.frontier.moved == 0
+        history = (state.history * stayed) << xp.minimum(count, self.memory)
+        return state._replace(
+            statistics=observe(state.statistics, t, outcomes.success, BETA),
+            history=(history | new) & ((1 << self.memory) - 1),
+            length=xp.minimum(state.length * stayed + count, self.memory),
+        )
+
+    def tests(self, state: RfclState) -> Tests:
+        """At least ``needed`` successes among the outcomes held."""
+        return Tests(state.length >= self.needed, self.successes(state) >= self.needed, state.length < 0)
+
+    def basis(self, state: RfclState, context: Array, level: Array) -> tuple[Array, Array]:
+        """``s_hat`` as the last pass saw it, and the cell's outcomes so far."""
+        s_hat = self.successes(state)[context] / np.maximum(state.length[context], 1)
+        return s_hat, state.statistics.evidence[context, level]
+
+    def successes(self, state: RfclState) -> Array:
+        """How many of the outcomes held succeeded."""
+        xp = namespace(state.history)
+        return ((state.history[..., None] >> xp.arange(self.memory, dtype=xp.int32)) & 1).sum(axis=-1)

@@ -1,0 +1,124 @@
+"""The contract of an allocation rule: three pure functions over plain arrays.
+
+A rule is a frozen dataclass of hyper-parameters named after the paper's symbols. It never sees an
+environment, a learner, a random generator or a clock.
+
+    state = rule.init(n_contexts, n_levels, oracle_group=None)
+    p     = rule.distribution(state)      # [contexts, levels], non-negative, sums to 1
+    state = rule.update(state, outcomes)  # one window: statistics, then one transition pass
+
+States are named tuples of arrays, hence JAX pytrees: ``jax.tree.map(jnp.asarray, state)`` moves one onto
+the device, and ``jax.jit(rule.update)`` and ``jax.vmap`` work as they stand. Arrays may also carry
+leading axes on NumPy (``[seeds, contexts, levels]``): every function here keeps them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from enum import IntEnum
+from typing import Any, ClassVar
+
+from scout_rl.cells import Array, Outcomes
+
+State = Any
+"""A named tuple of arrays; each rule's own, with a ``statistics`` field (see ``statistics.py``)."""
+
+
+class Status(IntEnum):
+    """What the last transition pass did with a context, or why it did nothing; one word each."""
+
+    GATHERING = 0
+    """Fewer outcomes at the frontier cell than the rule asks for."""
+    COOLING = 1
+    """The frontier moved within the last ``cooldown`` windows."""
+    DEADBAND = 2
+    """Neither success nor failure is clear enough."""
+    TARGET = 3
+    """At level 0, and not about to retreat."""
+    EASIEST = 4
+    """Failing at level L: there is no easier start."""
+    CONFIRMING = 5
+    """A direction was found, and must be found again before the frontier moves."""
+    ADVANCED = 6
+    RETREATED = 7
+    PROBED = 8
+    """Moved harder by antistall."""
+
+
+class Rule(ABC):
+    """Which cells the next window trains from."""
+
+    key: ClassVar[str]
+    """The name in the registry, the command line and every table."""
+    needs_oracle_group: ClassVar[bool] = False
+
+    @property
+    def needs_signal(self) -> bool:
+        """Whether outcomes must carry the learner's signal."""
+        return False
+
+    @property
+    def evidence_gate(self) -> int | None:
+        """How many outcomes a cell needs before its frontier can move; None for rules without a frontier."""
+        return None
+
+    @abstractmethod
+    def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> State:
+        """Return the state before the first window."""
+
+    @abstractmethod
+    def distribution(self, state: State) -> Array:
+        """Return the probability of every cell, ``[..., contexts, levels]``."""
+
+    @abstractmethod
+    def update(self, state: State, outcomes: Outcomes) -> State:
+        """Close one window: the outcomes' statistics in order, then one transition pass."""
+
+    # What only rules with a frontier have. `Curriculum` asks; None means no frontier.
+
+    def frontier(self, state: State) -> Array | None:
+        """Return the frontier of every context, ``[..., contexts]``, or None."""
+        return None
+
+    def contexts(self, state: State) -> Array | None:
+        """Return the probability of every context at its frontier, ``[..., contexts]``, or None."""
+        return None
+
+    def status(self, state: State) -> Array | None:
+        """Return every context's ``Status`` after the last transition pass, or None."""
+        return None
+
+    def moved(self, state: State) -> Array | None:
+        """Return what the last pass did: -1 advanced, 1 retreated, -2 advanced by antistall, 0 stayed; or None."""
+        return None
+
+    def basis(self, state: State, context: Array, level: Array) -> tuple[Array, Array]:
+        """Return the success statistic and the evidence behind a decision at these cells (one run, no leading axes)."""
+        return state.statistics.success[context, level], state.statistics.evidence[context, level]
+
+    # What a checkpoint, a table and the docs need to know.
+
+    def constants(self) -> dict[str, Any]:
+        """Return the hyper-parameters as JSON values."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        return {f.name: _plain(getattr(self, f.name)) for f in fields}
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def require(condition: bool, sentence: str) -> None:
+    """Raise ``ValueError(sentence)`` unless ``condition`` holds."""
+    if not condition:
+        raise ValueError(sentence)
+
+
+def check_shape(n_contexts: int, n_levels: int) -> None:
+    """Refuse a bank or a ladder that no rule can work with."""
+    require(n_contexts >= 1, f"n_contexts is {n_contexts}, but a bank has at least one context")
+    require(
+        2 <= n_levels <= 127,
+        f"n_levels is {n_levels}, but a ladder has 2 to 127 levels (the target start is one)",
+    )

@@ -1,0 +1,51 @@
+"""From scores to a distribution: softmax with temperature, then the floor, then the cap.
+
+All functions work on the last axis and keep leading ones; flatten ``[contexts, levels]`` first to treat all
+cells as one axis.
+"""
+
+from __future__ import annotations
+
+from scout_rl.cells import Array
+from scout_rl.rules.arrays import namespace, while_loop
+
+
+def softmax(score: Array, tau: float) -> Array:
+    """``exp(score/tau)``, normalised."""
+    xp = namespace(score)
+    weight = xp.exp((score - score.max(axis=-1, keepdims=True)) / tau)
+    return weight / weight.sum(axis=-1, keepdims=True)
+
+
+def floor_and_cap(p: Array, eps: float, q_max: float) -> Array:
+    """Mix in the uniform floor ``eps``, then cap every entry at ``q_max``.
+
+    What exceeds the cap goes to the entries below it in proportion to their probability, repeated until
+    none exceeds it. Where ``entries*q_max < 1`` the cap cannot hold and the result is uniform. (Ours: where
+    all entries below the cap have probability 0, they share the excess evenly.)
+    """
+    xp = namespace(p)
+    n = p.shape[-1]
+    if n * q_max < 1.0:
+        return xp.full_like(p, 1.0 / n)
+    p = (1.0 - eps) * p + eps / n
+
+    def exceeds(p: Array) -> Array:
+        return (p > q_max).any()
+
+    def spread(p: Array) -> Array:
+        capped = p >= q_max
+        below = xp.where(capped, 0.0, p)
+        room = 1.0 - q_max * capped.sum(axis=-1, keepdims=True)
+        mass = below.sum(axis=-1, keepdims=True)
+        free = n - capped.sum(axis=-1, keepdims=True)
+        even = room / xp.where(free > 0, free, 1)
+        scaled = xp.where(mass > 0, below * (room / xp.where(mass > 0, mass, 1.0)), even)
+        return xp.where(capped, q_max, scaled).astype(p.dtype)
+
+    return while_loop(exceeds, spread, p)
+
+
+def uniform(like: Array) -> Array:
+    """Equal probability along the last axis of ``like``."""
+    return namespace(like).full_like(like, 1.0 / like.shape[-1])

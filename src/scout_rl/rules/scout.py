@@ -1,0 +1,137 @@
+"""SCOUT: one frontier per context (paper, Method, Eq. 1 and 2; constants: appendix, "Frozen controller constants")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from scout_rl.cells import Array, Outcomes
+from scout_rl.rules.arrays import active, namespace, take
+from scout_rl.rules.frontier import Frontier, FrontierRule, Tests, init_frontier
+from scout_rl.rules.rule import State, check_shape, require
+from scout_rl.rules.sampling import floor_and_cap, softmax
+from scout_rl.rules.statistics import Statistics, Tally, fold, init_statistics, observe, tally
+
+
+class ScoutState(NamedTuple):
+    """What SCOUT remembers; about 90 bytes a context at five levels."""
+
+    statistics: Statistics
+    frontier: Frontier
+    signal: Array | None
+    """``u``: moving average of the learner's signal per cell; None while ``lambda_u`` is 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scout(FrontierRule):
+    """The published rule. Departures, and choices that the paper leaves open, stand in docs/rules.md.
+
+    Ours: ``s`` starts at 0; ``n`` counts all outcomes and does not decay; recency grows on inactive cells too.
+    A move is marked antistall by the window in which it happens. The clocks run in windows, not in evidence:
+    with many contexts antistall can fire before a new outcome has come. That is the paper's rule.
+    """
+
+    key: ClassVar[str] = "scout"
+
+    lambda_h: float = 1.0
+    """Weight of intermediate competence, ``s*(1-s)``."""
+    lambda_p: float = 0.2
+    """Weight of progress toward the target start, ``(L-f)/L``."""
+    lambda_stale: float = 0.1
+    """Weight of cells not sampled recently, ``log(1+c)``."""
+    lambda_u: float = 0.0
+    """Weight of the learner's signal (the paper's negative ablation: critic disagreement)."""
+    tau: float = 0.5
+    """Softmax temperature."""
+    eps: float = 0.1
+    """Uniform exploration floor over contexts."""
+    q_max: float = 0.5
+    """Cap on one cell's probability."""
+    tau_low: float = 0.15
+    """At or below: restore assistance."""
+    tau_high: float = 0.8
+    """At or above: remove assistance."""
+    n_min: int = 15
+    """Outcomes a cell needs before its frontier may move."""
+    cooldown: int = 3
+    """Windows after a move in which the context is not eligible."""
+    N_stale: int = 4
+    """Eligible windows without a move until antistall probes a harder level; 0 turns it off."""
+    beta: float = 0.2
+    """Rate of the success average."""
+    hysteresis: int = 2
+    """Consecutive eligible windows that must agree on a direction."""
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        require(self.tau > 0, f"{name}: the temperature tau is {self.tau}, but must be positive")
+        require(0 <= self.eps <= 1, f"{name}: the floor eps is {self.eps}, but must be in 0..1")
+        require(0 < self.q_max <= 1, f"{name}: the cap q_max is {self.q_max}, but must be in (0, 1]")
+        require(
+            0 <= self.tau_low < self.tau_high <= 1,
+            f"{name}: thresholds tau_low={self.tau_low}, tau_high={self.tau_high} must be ordered within 0..1",
+        )
+        require(0 < self.beta <= 1, f"{name}: the rate beta is {self.beta}, but must be in (0, 1]")
+        require(self.n_min >= 1, f"{name}: n_min is {self.n_min}, but a move needs at least one outcome")
+        require(self.cooldown >= 0, f"{name}: cooldown is {self.cooldown}, but cannot be negative")
+        require(
+            self.N_stale >= 0,
+            f"{name}: N_stale is {self.N_stale}; 0 turns antistall off, negative is meaningless",
+        )
+        require(1 <= self.hysteresis <= 100, f"{name}: hysteresis is {self.hysteresis}, but must be in 1..100")
+
+    @property
+    def needs_signal(self) -> bool:
+        """Only the critic-uncertainty ablation reads the signal."""
+        return self.lambda_u != 0.0
+
+    @property
+    def evidence_gate(self) -> int:
+        """``n_min``."""
+        return self.n_min
+
+    def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> State:
+        """Every frontier at L, no evidence. ``oracle_group`` is ignored: SCOUT sees no labels."""
+        check_shape(n_contexts, n_levels)
+        signal = np.zeros((n_contexts, n_levels)) if self.needs_signal else None
+        return ScoutState(init_statistics(n_contexts, n_levels), init_frontier(n_contexts, n_levels), signal)
+
+    def contexts(self, state: State) -> Array:
+        """Eq. 1 over the active cells, softmax, floor, cap."""
+        return floor_and_cap(softmax(self.score(state), self.tau), self.eps, self.q_max)
+
+    def score(self, state: State) -> Array:
+        """Eq. 1: ``[..., contexts]``."""
+        f, L = state.frontier.level, state.statistics.success.shape[-1] - 1
+        here = active(f, L + 1)
+        s = take(state.statistics.success, here)
+        c = state.statistics.window[..., None] - take(state.statistics.last, here)
+        score = self.lambda_h * s * (1 - s) + (self.lambda_p / L) * (L - f) + self.lambda_stale * log1p(c, s)
+        if state.signal is not None:
+            score = score + self.lambda_u * take(state.signal, here)
+        return score
+
+    def observe(self, state: State, outcomes: Outcomes) -> State:
+        """``s``, ``n`` and recency of the outcomes' own cells, whether or not the frontier is still there."""
+        return self.count(state, tally(outcomes, state.statistics.success.shape), outcomes)
+
+    def count(self, state: State, t: Tally, outcomes: Outcomes) -> State:
+        """The same, with the outcomes already sorted by cell."""
+        signal = state.signal
+        if signal is not None:
+            signal = fold(signal, t, outcomes.signal * self.beta, 1.0 - self.beta)
+        statistics = observe(state.statistics, t, outcomes.success, self.beta)
+        return state._replace(statistics=statistics, signal=signal)
+
+    def tests(self, state: State) -> Tests:
+        """Eq. 2's thresholds on the success average."""
+        here = active(state.frontier.level, state.statistics.success.shape[-1])
+        s, n = take(state.statistics.success, here), take(state.statistics.evidence, here)
+        return Tests(n >= self.n_min, s >= self.tau_high, s <= self.tau_low)
+
+
+def log1p(count: Array, like: Array) -> Array:
+    """``log(1 + count)`` in the floating type of ``like``."""
+    return namespace(like).log1p(count.astype(like.dtype))

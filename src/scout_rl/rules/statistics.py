@@ -1,0 +1,98 @@
+"""What several rules share: per-cell success averages, evidence and recency.
+
+The window's outcomes are folded in as if one after the other. For a cell that appears k times in a window,
+``a <- keep*a + amount`` applied in order is ``keep**k * a + sum_j keep**later_j * amount_j``, where
+``later_j`` counts the outcomes of the same cell after j: one sort, no loop, the same on NumPy and JAX.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scout_rl.cells import Array, Outcomes
+from scout_rl.rules.arrays import drop_after, namespace, scatter_set, segment_sum
+
+
+class Statistics(NamedTuple):
+    """Per cell, ``[..., contexts, levels]``: what its outcomes have shown so far."""
+
+    window: Array
+    """``[...]``: windows closed so far."""
+    success: Array
+    """``s``: exponential moving average of success; starts at 0."""
+    evidence: Array
+    """``n``: outcomes so far; does not decay."""
+    last: Array
+    """The window count at which the cell was last sampled (reported); 0 before."""
+
+
+class Tally(NamedTuple):
+    """One window's outcomes sorted by cell, flat over all leading axes; everything has one entry an outcome."""
+
+    cell: Array
+    """Flat index of the outcome's cell; one past the last cell for invalid entries."""
+    order: Array
+    """Where the outcome stood in the flattened input."""
+    segment: Array
+    """The position of the cell's first outcome: an id for its group of entries."""
+    later: Array
+    """How many outcomes of the same cell come after this one."""
+    count: Array
+    """How many outcomes the cell has in this window."""
+
+
+def init_statistics(n_rows: int, n_levels: int) -> Statistics:
+    """Return the statistics of ``n_rows`` contexts (or groups) before any outcome."""
+    shape = (n_rows, n_levels)
+    return Statistics(np.int32(0), np.zeros(shape), np.zeros(shape, np.int32), np.zeros(shape, np.int32))
+
+
+def tally(outcomes: Outcomes, shape: tuple[int, ...]) -> Tally:
+    """Sort the outcomes by cell; ``shape`` is that of the cells, ``[..., contexts, levels]``."""
+    xp = namespace(outcomes.context)
+    n_rows, n_levels = shape[-2:]
+    cell = outcomes.context * n_levels + outcomes.level
+    if len(shape) > 2:
+        lead = xp.arange(int(np.prod(shape[:-2]))).reshape(shape[:-2])
+        cell = cell + lead[..., None] * (n_rows * n_levels)
+    n_cells = int(np.prod(shape))
+    cell = xp.where(outcomes.valid, cell, n_cells).reshape(-1)
+    order = cell.argsort(stable=True)
+    cell = cell[order]
+    kept = drop_after(cell, n_cells)
+    cell, order = cell[:kept], order[:kept]
+    first, end = cell.searchsorted(cell, side="left"), cell.searchsorted(cell, side="right")
+    return Tally(cell, order, first, end - xp.arange(1, kept + 1), end - first)
+
+
+def fold(array: Array, t: Tally, amount: Array, keep: float) -> Array:
+    """``a <- keep*a + amount`` for every outcome in order, at the outcome's own cell.
+
+    ``array`` is ``[..., contexts, levels]``, ``amount`` has one entry an outcome, in the input's order.
+    """
+    flat = array.reshape(-1)
+    amount = amount.reshape(-1)[t.order].astype(array.dtype)
+    added = segment_sum(amount * keep ** t.later.astype(array.dtype), t.segment)[t.segment]
+    new = keep ** t.count.astype(array.dtype) * flat[t.cell] + added
+    return scatter_set(flat, t.cell, new).reshape(array.shape)
+
+
+def observe(statistics: Statistics, t: Tally, success: Array, beta: float) -> Statistics:
+    """Spec section 4, steps 2 and 3: ``s <- (1-beta)*s + beta*r``, ``n <- n+1``, and recency of the sampled cells."""
+    window = statistics.window + 1
+    shape = statistics.evidence.shape
+    evidence, last = statistics.evidence.reshape(-1), statistics.last.reshape(-1)
+    now = window if window.ndim == 0 else window.reshape(-1)[t.order // success.shape[-1]]
+    return Statistics(
+        window,
+        fold(statistics.success, t, success * beta, 1.0 - beta),
+        scatter_set(evidence, t.cell, evidence[t.cell] + t.count.astype(evidence.dtype)).reshape(shape),
+        scatter_set(last, t.cell, now).reshape(shape),
+    )
+
+
+def recency(statistics: Statistics) -> Array:
+    """``c``: windows since each cell was last sampled, or since the start."""
+    return statistics.window[..., None, None] - statistics.last

@@ -1,0 +1,55 @@
+"""The shape of the rules without a frontier that draw contexts uniformly: only their level distribution differs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import NamedTuple
+
+from scout_rl.cells import Array, Outcomes
+from scout_rl.rules.arrays import namespace
+from scout_rl.rules.rule import Rule, State, check_shape
+from scout_rl.rules.statistics import Statistics, init_statistics, observe, tally
+
+BETA = 0.2
+"""Rate of the success average that is kept for reports; no rule here decides on it."""
+
+
+class UnpacedState(NamedTuple):
+    """Statistics alone: for the records, and for the window count."""
+
+    statistics: Statistics
+
+
+class UnpacedRule(Rule):
+    """Contexts uniform; one level distribution shared by all of them."""
+
+    @abstractmethod
+    def levels(self, state: State) -> Array:
+        """Return the probability of every level, ``[..., levels]``."""
+
+    def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> State:
+        """No evidence; labels are ignored."""
+        check_shape(n_contexts, n_levels)
+        return UnpacedState(init_statistics(n_contexts, n_levels))
+
+    def distribution(self, state: State) -> Array:
+        """The level distribution, divided evenly among contexts."""
+        shape = state.statistics.success.shape
+        levels = self.levels(state)[..., None, :] / shape[-2]
+        return namespace(levels).broadcast_to(levels, shape)
+
+    def update(self, state: State, outcomes: Outcomes) -> State:
+        """Count; the level distribution follows the clock (or nothing)."""
+        return UnpacedState(self.observe(state, outcomes))
+
+    def observe(self, state: State, outcomes: Outcomes) -> Statistics:
+        """The window's outcomes in the statistics."""
+        t = tally(outcomes, state.statistics.success.shape)
+        return observe(state.statistics, t, outcomes.success, BETA)
+
+
+def one_level(state: State, level: Array) -> Array:
+    """All probability at ``level`` (``[...]``): ``[..., levels]``."""
+    success = state.statistics.success
+    xp = namespace(success)
+    return (xp.arange(success.shape[-1]) == level[..., None]).astype(success.dtype)
