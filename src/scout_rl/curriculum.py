@@ -88,7 +88,7 @@ class Curriculum:
             checked = outcome_checks.joined(self._waiting, checked)
         return self._close(checked)
 
-    def record(self, context: int, level: int, success: ArrayLike, signal: float | None = None) -> list[Event]:
+    def record(self, context: int, level: int, success: Any, signal: float | None = None) -> list[Event]:
         """Take one outcome; every ``window``-th closes a window and returns who moved."""
         one = Cells(np.asarray([context]), np.asarray([level]))
         checked = outcome_checks.check(self, one, [success], None if signal is None else [signal])

@@ -49,8 +49,9 @@ class Beta(Scout):
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> State:
         """SCOUT's start, the uniform prior everywhere."""
         shape = (n_contexts, n_levels)
-        start = super().init(n_contexts, n_levels)
-        return BetaState(*start, np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int8))
+        statistics, frontier, signal = super().init(n_contexts, n_levels)
+        counts = np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int8)
+        return BetaState(statistics, frontier, signal, *counts)
 
     def count(self, state: State, t: Tally, outcomes: Outcomes) -> State:
         """SCOUT's statistics, the discounted counts, and the verdicts of the cells they touched."""

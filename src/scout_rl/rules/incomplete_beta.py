@@ -25,29 +25,27 @@ def incomplete_beta(a: Array, b: Array, x: float) -> Array:
     """Return ``I_x(a, b)`` elementwise for arrays ``a, b >= 1`` and one ``x`` in 0..1."""
     xp = namespace(a)
     a, b = a[..., None], b[..., None]
-    n = a + b
-    mode = xp.where(n > 2, (a - 1) / xp.where(n > 2, n - 2, 1.0), 0.5)
+    n, steep = a + b, (a - 1) + (b - 1)
+    mode = xp.where(steep > 0, (a - 1) / xp.where(steep > 0, steep, 1.0), 0.5)
+    mirrored = xp.where(steep > 0, (b - 1) / xp.where(steep > 0, steep, 1.0), 0.5)
     spread = 14 * xp.sqrt(a * b / (n * n * (n + 1))) + 80 / n
     low, high = xp.maximum(mode - spread, 0.0), xp.minimum(mode + spread, 1.0)
     cut = xp.clip(x, low, high)
-    below, above = _mass(a, b, mode, low, cut), _mass(a, b, mode, cut, high)
+
+    def mass(low: Array, high: Array) -> Array:
+        """The density relative to its mode, integrated over low..high."""
+        left, right, weight = (xp.asarray(v, dtype=a.dtype) for v in (_LEFT, _RIGHT, _WEIGHT))
+        p, q = low + (high - low) * left, (1 - high) + (high - low) * right
+        log_density = _times_log(a - 1, p, mode) + _times_log(b - 1, q, mirrored)
+        return (xp.exp(log_density) * weight).sum(axis=-1) * (high - low)[..., 0]
+
+    below, above = mass(low, cut), mass(cut, high)
     return below / (below + above)
-
-
-def _mass(a: Array, b: Array, mode: Array, low: Array, high: Array) -> Array:
-    """Integrate the density relative to its mode over ``low..high``."""
-    xp = namespace(a)
-    left, right, weight = (xp.asarray(v, dtype=a.dtype) for v in (_LEFT, _RIGHT, _WEIGHT))
-    width = high - low
-    p = low + width * left
-    q = (1 - high) + width * right
-    log_density = _times_log(a - 1, p, mode) + _times_log(b - 1, q, 1 - mode)
-    return (xp.exp(log_density) * weight).sum(axis=-1) * width[..., 0]
 
 
 def _times_log(power: Array, value: Array, reference: Array) -> Array:
     """``power * log(value/reference)``, 0 where the power is 0."""
     xp = namespace(power)
-    ratio = value / xp.where(power > 0, reference, 1.0)
     tiny = xp.finfo(power.dtype).tiny
-    return xp.where(power > 0, power * xp.log(xp.maximum(ratio, tiny)), 0.0)
+    ratio = xp.maximum(value, tiny) / xp.where(power > 0, xp.maximum(reference, tiny), 1.0)
+    return xp.where(power > 0, power * xp.log(ratio), 0.0)

@@ -46,7 +46,8 @@ class Wilson(Scout):
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> State:
         """SCOUT's start, no counts."""
         shape = (n_contexts, n_levels)
-        return WilsonState(*super().init(n_contexts, n_levels), np.zeros(shape), np.zeros(shape))
+        statistics, frontier, signal = super().init(n_contexts, n_levels)
+        return WilsonState(statistics, frontier, signal, np.zeros(shape), np.zeros(shape))
 
     def count(self, state: State, t: Tally, outcomes: Outcomes) -> State:
         """SCOUT's statistics, and the discounted counts."""
