@@ -1,0 +1,210 @@
+"""The records of anyone's loop: complete, append-only, repaired after a crash, continued after a restore."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from scout_rl.records import EVENTS, FRONTIER, WINDOWS, read_records
+from tests.test_curriculum import make, play
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.mark.parametrize("key", ["scout", "group-frontier", "random", "plr"])
+def test_the_records_tell_the_whole_story(key, tmp_path):
+    curriculum = make(key, log_dir=tmp_path)
+    frontiers, cells = [], []
+    learner = np.random.default_rng(0)
+    for _ in range(50):
+        cells += play(curriculum, 1, learner)
+        frontiers.append(curriculum.frontier)
+    records = read_records(tmp_path)
+    assert [row["window"] for row in records.windows] == list(range(50))
+    assert [(row["context"], row["level"]) for row in records.windows] == cells
+    assert all(set(row["success"]) <= {0, 1} for row in records.windows)
+    assert all(len(row["signal"]) == 16 for row in records.windows)
+    assert records.events == list(curriculum.events)
+    assert records.config["rule"] == {"key": key, **curriculum.rule.constants()}
+    assert records.config["versions"]["numpy"] == np.__version__
+    if curriculum.frontier is None:
+        assert records.frontier is None
+    else:
+        assert np.array_equal(records.frontier, np.stack(frontiers))
+        assert len(records.events) > 5
+
+
+def test_frontiers_follow_from_the_events(tmp_path):
+    curriculum = make(log_dir=tmp_path)
+    play(curriculum, 80, np.random.default_rng(0))
+    records = read_records(tmp_path)
+    level = np.full(12, 4)
+    for window, row in enumerate(records.frontier):
+        for event in records.events:
+            if event.window == window:
+                assert level[event.context] == event.from_level
+                level[event.context] = event.to_level
+        assert np.array_equal(row, level)
+
+
+@pytest.mark.parametrize("restored_at", [1, 17, 30])
+def test_restored_it_writes_the_same_records(tmp_path, restored_at):
+    straight = make(log_dir=tmp_path / "a")
+    play(straight, restored_at, np.random.default_rng(0))
+    state = straight.state_dict()
+    play(straight, 40 - restored_at, np.random.default_rng(1))
+
+    died = make(log_dir=tmp_path / "b")
+    play(died, restored_at, np.random.default_rng(0))
+    play(died, 20, np.random.default_rng(2))  # windows that the checkpoint does not know
+    again = make(log_dir=tmp_path / "b")
+    again.load_state_dict(state)
+    play(again, 40 - restored_at, np.random.default_rng(1))
+    assert files(tmp_path / "a") == files(tmp_path / "b")
+
+
+def test_a_restore_to_the_very_start_empties_the_records(tmp_path):
+    start = make().state_dict()
+    curriculum = make(log_dir=tmp_path)
+    play(curriculum, 10, np.random.default_rng(0))
+    curriculum.load_state_dict(start)
+    assert read_records(tmp_path).windows == []
+    play(curriculum, 2, np.random.default_rng(0))
+    assert len(read_records(tmp_path).windows) == 2
+
+
+def test_a_restored_curriculum_may_start_a_new_folder(tmp_path):
+    first = make()
+    play(first, 10, np.random.default_rng(0))
+    second = make(log_dir=tmp_path)
+    second.load_state_dict(first.state_dict())
+    play(second, 3, np.random.default_rng(0))
+    records = read_records(tmp_path)
+    assert [row["window"] for row in records.windows] == [10, 11, 12]
+    assert records.frontier.shape == (3, 12)
+
+
+@pytest.mark.parametrize("torn", [WINDOWS, EVENTS, FRONTIER])
+def test_what_a_crash_left_is_cut_off(tmp_path, torn):
+    curriculum = make(log_dir=tmp_path)
+    play(curriculum, 30, np.random.default_rng(0))
+    state = curriculum.state_dict()
+    whole = files(tmp_path)
+    with (tmp_path / torn).open("ab") as file:  # half a row of window 30
+        file.write(b'{"window":30,"con' if torn != FRONTIER else b"\x01\x02")
+    assert len(read_records(tmp_path).windows) == 30
+    assert read_records(tmp_path).frontier.shape == (30, 12)
+    again = make(log_dir=tmp_path)
+    again.load_state_dict(state)
+    assert files(tmp_path) == whole
+
+
+def test_events_of_a_window_whose_row_is_missing_are_not_read(tmp_path):
+    curriculum = make(log_dir=tmp_path)
+    play(curriculum, 40, np.random.default_rng(0))
+    last = read_records(tmp_path).events[-1].window
+    lines = (tmp_path / WINDOWS).read_bytes().splitlines(keepends=True)
+    (tmp_path / WINDOWS).write_bytes(b"".join(lines[:last]))
+    assert all(event.window < last for event in read_records(tmp_path).events)
+
+
+def test_records_are_never_written_twice(tmp_path):
+    first = make(log_dir=tmp_path)
+    play(first, 10, np.random.default_rng(0))
+    before = files(tmp_path)
+    fresh = make(log_dir=tmp_path)
+    with pytest.raises(ValueError, match="already holds windows up to 9; continue them with load_state_dict"):
+        play(fresh, 1, np.random.default_rng(0))
+    assert fresh.windows == 0
+    assert files(tmp_path) == before
+
+
+def test_a_gap_is_refused(tmp_path):
+    first = make(log_dir=tmp_path)
+    play(first, 5, np.random.default_rng(0))
+    later = make()
+    play(later, 9, np.random.default_rng(0))
+    other = make(log_dir=tmp_path)
+    with pytest.raises(ValueError, match="stops at window 4, but the curriculum is at 9"):
+        other.load_state_dict(later.state_dict())
+    assert other.windows == 0
+
+
+def test_another_curriculums_folder_is_refused(tmp_path):
+    make(log_dir=tmp_path)
+    with pytest.raises(ValueError, match="n_contexts is 12 there and 13 here"):
+        make(n_contexts=13, log_dir=tmp_path)
+    with pytest.raises(ValueError, match="rule is"):
+        make("beta", log_dir=tmp_path)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="cannot be written: Not a directory"):
+        make(log_dir=tmp_path / "file" / "run")
+
+
+def test_a_folder_without_records(tmp_path):
+    with pytest.raises(ValueError, match=r"holds no records: there is no config\.json"):
+        read_records(tmp_path)
+
+
+def test_records_of_another_schema(tmp_path):
+    make(log_dir=tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "schema": 9}))
+    with pytest.raises(ValueError, match="schema 9, this version reads 1"):
+        read_records(tmp_path)
+
+
+CHILD = """
+import sys
+import numpy as np
+from pathlib import Path
+from tests.test_curriculum import make, chance
+
+folder = Path(sys.argv[1])
+curriculum = make(log_dir=folder / "log")
+if (folder / "c.npz").exists():
+    curriculum.load(folder / "c.npz")
+while curriculum.windows < 400:
+    cells = curriculum.assign(16)
+    learner = np.random.default_rng([7, curriculum.windows])
+    curriculum.report(cells, learner.random(16) < chance(cells, curriculum.windows), learner.random(16))
+    if curriculum.windows % 10 == 0:
+        curriculum.save(folder / "c.npz")
+"""
+
+
+def test_killed_at_any_moment_it_ends_with_the_same_records(tmp_path):
+    def start(folder):
+        return subprocess.Popen([sys.executable, "-c", CHILD, str(folder)])
+
+    (tmp_path / "straight").mkdir()
+    (tmp_path / "killed").mkdir()
+    assert start(tmp_path / "straight").wait(120) == 0
+    rng, kills = np.random.default_rng(0), 0
+    while True:
+        child = start(tmp_path / "killed")
+        rows = tmp_path / "killed" / "log" / WINDOWS
+        size = rows.stat().st_size if rows.exists() else 0
+        while child.poll() is None and kills < 5:  # wait until it writes, then a random moment
+            if rows.exists() and rows.stat().st_size > size:
+                time.sleep(rng.uniform(0, 0.02))
+                os.kill(child.pid, signal.SIGKILL)
+                child.wait()
+                kills += 1
+                break
+            time.sleep(0.001)
+        if child.wait(120) == 0:
+            break
+    assert kills >= 3
+    assert files(tmp_path / "killed" / "log") == files(tmp_path / "straight" / "log")
+
