@@ -131,9 +131,8 @@ def test_fuzzed_reports_are_taken_whole_or_refused_whole(context, level, success
     before = curriculum.state_dict()
     try:
         curriculum.report((context, level), success, signal)
-    except ValueError as refusal:
+    except ValueError:
         same_state(curriculum.state_dict(), before)
-        assert str(refusal)
     else:
         assert curriculum.windows == 1
         for leaf in leaves(curriculum.state):

@@ -207,4 +207,3 @@ def test_killed_at_any_moment_it_ends_with_the_same_records(tmp_path):
             break
     assert kills >= 3
     assert files(tmp_path / "killed" / "log") == files(tmp_path / "straight" / "log")
-

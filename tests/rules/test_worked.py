@@ -1,5 +1,7 @@
 """One example a rule, worked by hand. Every expected number stands with its arithmetic."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -277,6 +279,6 @@ def test_antistall_of_the_gated_rules_needs_a_hopeful_rate():
 
 
 def test_every_rule_has_a_worked_example():
-    source = open(__file__).read()
+    source = Path(__file__).read_text()
     for rule in rules.RULES.values():
         assert f"rules.{rule.__name__}(" in source

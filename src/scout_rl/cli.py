@@ -1,0 +1,34 @@
+"""The command ``scout``. Each subcommand is a typed function; `--help` comes from its signature."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one subcommand; a refusal is one sentence and exit code 2."""
+    try:
+        import rich  # noqa: F401
+        import tyro
+    except ModuleNotFoundError as missing:
+        print(f"scout: the command line needs {missing.name}: pip install 'scout-rl[cli,plot]'", file=sys.stderr)
+        return 2
+    from scout_rl import commands
+
+    try:
+        return int(
+            tyro.extras.subcommand_cli_from_dict(
+                commands.COMMANDS,
+                prog="scout",
+                description="Per-context reset curricula for sparse-reward reinforcement learning.",
+                args=arguments,
+            )
+            or 0
+        )
+    except ValueError as refusal:
+        print(f"scout: {refusal}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""``scout simulate`` and, until there is training to show, ``scout demo``."""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from scout_rl import rules
+from scout_rl.simulate import SCENARIOS, Run, annealing_sweep, check_proposition, play, rule_for
+from scout_rl.simulate.scenarios import Scenario
+from scout_rl.simulate.view import draw, summarise, table, write_data
+
+
+def simulate(
+    scenarios: Annotated[tuple[str, ...], tyro.conf.Positional] = (),
+    /,
+    *,
+    rule: tuple[str, ...] = (),
+    seeds: int = 20,
+    seed: int = 0,
+    K: tuple[int, ...] = (2, 5, 10, 100),
+    sweep: bool = True,
+    workers: int = 2,
+    out: Path = Path("out/simulate"),
+) -> int:
+    """Compare allocation rules on the learner model: a table, a figure of frontiers and their data, in seconds.
+
+    Args:
+        scenarios: homogeneous, conflict, within-group, hopeless, large-bank, proposition; none means all of them.
+        rule: Only these rules; none means all fifteen.
+        seeds: Seeds a rule.
+        seed: Where the random streams start.
+        K: For which K to check Proposition 1 by going through every synchronized schedule.
+        sweep: Also play global annealing at seven lengths on the conflict.
+        workers: Processes.
+        out: Folder for the CSV, npz and PNG files.
+    """
+    known = [*SCENARIOS, "proposition"]
+    chosen = list(scenarios) or known
+    _check(chosen, known, "scenario")
+    keys = list(rule) or list(rules.RULES)
+    _check(keys, list(rules.RULES), "rule")
+    if seeds < 1 or workers < 1:
+        raise ValueError(f"seeds={seeds} and workers={workers} must be at least 1")
+    out.mkdir(parents=True, exist_ok=True)
+    console = Console()
+    played = [SCENARIOS[name]() for name in chosen if name != "proposition"]
+    runs, sweeps = _play_all(played, keys, seeds, seed, workers, sweep, console)
+    for scenario in played:
+        ordered = [runs[scenario.key, key] for key in keys]
+        _show(console, scenario, ordered)
+        if scenario.key in sweeps:
+            _show_sweep(console, scenario, sweeps[scenario.key])
+        write_data(out, scenario, ordered)
+        draw(out / f"{scenario.key}.png", scenario, ordered)
+    if "proposition" in chosen:
+        _show_proposition(console, K)
+    if played:
+        console.print(f"Figures and data: {out}/")
+    return 0
+
+
+def demo(*, out: Path = Path("out/demo")) -> int:
+    """Show the main job on the learner model: per-context pacing against a shared pace, on the conflict.
+
+    Args:
+        out: Folder for the table, the figure and the data.
+    """
+    return simulate(
+        ("conflict", "within-group", "proposition"),
+        rule=("scout", "anneal", "target", "group-frontier", "mixture"),
+        out=out,
+    )
+
+
+def _check(given: list[str], known: list[str], what: str) -> None:
+    for name in given:
+        if name not in known:
+            raise ValueError(f"there is no {what} {name!r}; there are {', '.join(known)}")
+
+
+def _one(key: str, name: str, seeds: int, seed: int) -> Run:
+    scenario = SCENARIOS[name]()
+    return play(rule_for(key, scenario), scenario, seeds=seeds, seed=seed)
+
+
+def _sweep(name: str, seeds: int) -> list[tuple[float, Run]]:
+    return annealing_sweep(SCENARIOS[name](), seeds=seeds)
+
+
+def _play_all(
+    played: list[Scenario], keys: list[str], seeds: int, seed: int, workers: int, sweep: bool, console: Console
+) -> tuple[dict[tuple[str, str], Run], dict[str, list[tuple[float, Run]]]]:
+    """Every (scenario, rule) as one task of a process pool, with a progress bar."""
+    runs: dict[tuple[str, str], Run] = {}
+    sweeps: dict[str, list[tuple[float, Run]]] = {}
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total} runs")
+    with (
+        Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as bar,
+        ProcessPoolExecutor(workers) as pool,
+    ):
+        tasks = {
+            pool.submit(_one, key, scenario.key, seeds, seed): (scenario.key, key)
+            for scenario in played
+            for key in keys
+        }
+        sweeping = {pool.submit(_sweep, s.key, seeds): s.key for s in played if sweep and s.key == "conflict"}
+        line = bar.add_task(f"{seeds} seeds a run", total=len(tasks) + len(sweeping))
+        for done in as_completed(tasks):
+            runs[tasks[done]] = done.result()
+            bar.advance(line)
+        for swept in as_completed(sweeping):
+            sweeps[sweeping[swept]] = swept.result()
+            bar.advance(line)
+    return runs, sweeps
+
+
+def _show(console: Console, scenario: Scenario, runs: list[Run]) -> None:
+    header, rows = table(scenario, runs)
+    shown = Table(title=f"{scenario.key}: {scenario.about}", title_justify="left")
+    for i, name in enumerate(header):
+        shown.add_column(name, justify="left" if i == 0 else "right")
+    for row in rows:
+        shown.add_row(*row)
+    console.print(shown)
+    console.print(
+        f"[dim]{runs[0].success.shape[0]} seeds of rollouts on one bank, {scenario.windows} windows of "
+        f"{scenario.rollouts} rollouts. Success: the model's level-0 success probability. Worst group: the within-seed "
+        "minimum. Schedules: 5/6 of the budget. Solved: worst group >= 0.9, and >= 0.8 at the next two "
+        "evaluations.[/dim]\n"
+    )
+
+
+def _show_sweep(console: Console, scenario: Scenario, sweep: list[tuple[float, Run]]) -> None:
+    shown = Table(title=f"{scenario.key}: global annealing at other lengths", title_justify="left")
+    for name in ("share of the budget", "worst group [95%]", *scenario.group_names, "solved"):
+        shown.add_column(name, justify="right")
+    for share, run in sweep:
+        row = summarise(run)
+        mean, low, high = row.worst_final
+        finals = [f"{value:.2f}" for value in row.group_final]
+        shown.add_row(
+            f"{share:.2f}", f"{mean:.2f} [{low:.2f}, {high:.2f}]", *finals, f"{row.solved}/{run.success.shape[0]}"
+        )
+    console.print(shown)
+    console.print()
+
+
+def _show_proposition(console: Console, K: tuple[int, ...]) -> None:
+    shown = Table(
+        title="proposition: two contexts, two levels, K+1 episodes each; a needs 1 assisted, b needs K",
+        title_justify="left",
+    )
+    for name in ("K", "synchronized schedules", "solve one", "solve both", "local schedule solves both", "holds"):
+        shown.add_column(name, justify="right")
+    for k in K:
+        found = check_proposition(k)
+        count = f"{found.schedules:,}" if found.schedules < 10**12 else f"2^{k + 1}"
+        cells = [str(k), count, f"{found.solving_one:,}", f"{found.solving_both:,}"]
+        shown.add_row(*cells, *("yes" if answer else "no" for answer in (found.local_solves_both, found.holds)))
+    console.print(shown)

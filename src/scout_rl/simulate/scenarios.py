@@ -1,0 +1,159 @@
+"""The banks that the learner model meets. Constants are chosen for the mechanism that each one shows, and stand here.
+
+``needed`` is the number of level-l rollouts that take a stage from its first skill to 0.98 while later stages are
+solved: with learning from success alone, skill follows a logistic curve in the number of rollouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl.simulate.model import Floats, Learner
+
+SOLVED_SKILL = 0.98
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """A bank with a learner, a budget, and the two label arrays that are never mixed."""
+
+    key: str
+    about: str
+    learner: Learner
+    windows: int
+    """Budget."""
+    group_names: tuple[str, ...]
+    evaluation_group: NDArray[np.int64]
+    """``[contexts]``: what the metrics split by; -1: not evaluated."""
+    oracle_group: NDArray[np.int64]
+    """``[contexts]``: what ``group-frontier`` may see."""
+    rollouts: int = 16
+    """Rollouts a window."""
+
+    @property
+    def n_contexts(self) -> int:
+        """Contexts in the bank."""
+        return len(self.learner.skill)
+
+    @property
+    def n_levels(self) -> int:
+        """Levels of the ladder."""
+        return int(self.learner.skill.shape[1])
+
+
+def _rate(first: Floats, needed: Floats) -> Floats:
+    """The rate at which ``needed`` rollouts take a stage from ``first`` to 0.98: the logistic curve, inverted."""
+    return (_logit(np.full_like(first, SOLVED_SKILL)) - _logit(first)) / needed
+
+
+def _logit(p: Floats) -> Floats:
+    return np.log(p / (1 - p))
+
+
+def _contexts(n: int, first: list[float], needed: list[float], seed: int) -> tuple[Floats, Floats]:
+    """Return skill and rate of ``n`` contexts; each context's pace varies by about a quarter."""
+    pace = np.exp(np.random.default_rng(seed).normal(0, 0.25, (n, 1)))
+    skill = np.tile(np.asarray(first, float), (n, 1))
+    return skill, _rate(skill, np.tile(np.asarray(needed, float), (n, 1)) * pace)
+
+
+def _joined(*parts: tuple[Floats, Floats]) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    kind = np.repeat(np.arange(len(parts)), [len(skill) for skill, _ in parts])
+    return np.concatenate([s for s, _ in parts]), np.concatenate([r for _, r in parts]), kind
+
+
+# First skill and rollouts needed, stage 0 (done only from the target start) first.
+FIRST = [0.05, 0.05, 0.05, 0.05, 0.3]
+ALIKE = FIRST, [40.0] * 5
+QUICK = FIRST, [15.0] * 5
+EASY = FIRST, [500.0, 15.0, 15.0, 15.0, 15.0]
+"""Little assisted practice is enough; the target start itself takes long."""
+HARD = FIRST, [15.0, 190.0, 190.0, 190.0, 190.0]
+"""Every assisted stage takes long; the target start is then quick."""
+
+
+def homogeneous() -> Scenario:
+    """Contexts that learn at similar rates: access to scaffolds is what matters, not allocation."""
+    skill, rate, kind = _joined(_contexts(40, *ALIKE, seed=1))
+    return Scenario(
+        key="homogeneous",
+        about="40 contexts of one kind: any pace that keeps assistance for a while should do",
+        learner=Learner(skill=skill, rate=rate, kind=kind),
+        windows=1000,
+        group_names=("all",),
+        evaluation_group=kind,
+        oracle_group=kind,
+    )
+
+
+def conflict() -> Scenario:
+    """Two groups that need assistance removed at different rates, the middle removed.
+
+    The budget leaves every context 640 rollouts if all are drawn alike. The hard kind needs about 760 assisted ones
+    and the easy kind 500 from the target start, so no shared schedule has room for both: see `annealing_sweep`.
+    """
+    skill, rate, kind = _joined(_contexts(20, *EASY, seed=2), _contexts(20, *HARD, seed=3))
+    return Scenario(
+        key="conflict",
+        about="20 easy contexts that need the target start, 20 hard ones that need assistance, one budget",
+        learner=Learner(skill=skill, rate=rate, kind=kind),
+        windows=1600,
+        group_names=("easy", "hard"),
+        evaluation_group=kind,
+        oracle_group=kind,
+    )
+
+
+def within_group() -> Scenario:
+    """The same label for all, two bands inside it: what a pooled frontier cannot see."""
+    skill, rate, kind = _joined(_contexts(28, *QUICK, seed=4), _contexts(12, *HARD, seed=5))
+    return Scenario(
+        key="within-group",
+        about="28 low-band and 12 high-band contexts under one label; the low band dominates pooled statistics",
+        learner=Learner(skill=skill, rate=rate, kind=kind),
+        windows=1600,
+        group_names=("low band", "high band"),
+        evaluation_group=kind,
+        oracle_group=np.zeros(40, np.int64),
+    )
+
+
+def hopeless() -> Scenario:
+    """One context that cannot be learned: does it hold the others up?"""
+    skill, rate, kind = _joined(_contexts(39, *ALIKE, seed=6), _contexts(1, [0.01] * 5, [1e9] * 5, seed=7))
+    return Scenario(
+        key="hopeless",
+        about="39 contexts of one kind and one that never succeeds; only the 39 are evaluated",
+        learner=Learner(skill=skill, rate=rate, kind=kind),
+        windows=1000,
+        group_names=("solvable",),
+        evaluation_group=np.where(kind == 0, 0, -1),
+        oracle_group=np.zeros(40, np.int64),
+    )
+
+
+def large_bank() -> Scenario:
+    """Many contexts and 16 rollouts a window: evidence per context comes slowly."""
+    skill, rate, kind = _joined(_contexts(300, *ALIKE, seed=8))
+    return Scenario(
+        key="large-bank",
+        about="300 contexts, 16 rollouts a window: a context is seen every 19 windows",
+        learner=Learner(skill=skill, rate=rate * 10, kind=kind),
+        windows=1200,
+        group_names=("all",),
+        evaluation_group=kind,
+        oracle_group=kind,
+    )
+
+
+SCENARIOS: dict[str, Callable[[], Scenario]] = {
+    "homogeneous": homogeneous,
+    "conflict": conflict,
+    "within-group": within_group,
+    "hopeless": hopeless,
+    "large-bank": large_bank,
+}

@@ -1,0 +1,50 @@
+"""The command line: what a newcomer types, what it prints, what it leaves behind."""
+
+import csv
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from scout_rl.cli import main
+
+
+def test_simulate_prints_and_writes(tmp_path, capsys):
+    code = main(["simulate", "conflict", "--rule", "scout", "anneal", "--seeds", "2", "--no-sweep", "--out", str(tmp_path)])
+    assert code == 0
+    printed = capsys.readouterr().out
+    assert "scout" in printed
+    assert "worst group" in printed
+    with (tmp_path / "conflict.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["rule"] for row in rows] == ["scout", "anneal"]
+    with np.load(tmp_path / "conflict.npz") as data:
+        assert data["level.scout"].shape == (161, 40)
+        assert data["success.anneal"].shape == (2, 161, 2)
+    assert (tmp_path / "conflict.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_proposition_alone(tmp_path, capsys):
+    assert main(["simulate", "proposition", "--K", "3", "--out", str(tmp_path)]) == 0
+    assert "16" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["simulate", "conflikt"], "scout: there is no scenario 'conflikt'; there are homogeneous, conflict"),
+        (["simulate", "--rule", "scoot"], "scout: there is no rule 'scoot'; there are scout, target"),
+        (["simulate", "--seeds", "0"], "scout: seeds=0 and workers=2 must be at least 1"),
+    ],
+)
+def test_a_wrong_word_is_one_sentence(arguments, sentence, tmp_path, capsys):
+    assert main([*arguments, "--out", str(tmp_path / "x")]) == 2
+    assert capsys.readouterr().err.startswith(sentence)
+    assert not (tmp_path / "x").exists()
+
+
+def test_help():
+    out = subprocess.run([sys.executable, "-m", "scout_rl.cli", "--help"], capture_output=True, text=True, check=True)
+    assert "simulate" in out.stdout
+    assert "Compare allocation rules" in out.stdout
