@@ -11,7 +11,9 @@ from scout_rl.cli import main
 
 
 def test_simulate_prints_and_writes(tmp_path, capsys):
-    code = main(["simulate", "conflict", "--rule", "scout", "anneal", "--seeds", "2", "--no-sweep", "--out", str(tmp_path)])
+    code = main(
+        ["simulate", "conflict", "--rule", "scout", "anneal", "--seeds", "2", "--no-sweep", "--out", str(tmp_path)]
+    )
     assert code == 0
     printed = capsys.readouterr().out
     assert "scout" in printed

@@ -53,9 +53,7 @@ def scalar_practise(learner, skill, outcomes):
     out = np.zeros_like(skill)
     for x, j in itertools.product(range(contexts), range(levels)):
         others = [spread[y, j] for y in range(contexts) if learner.kind[y] == learner.kind[x]]
-        gain = learner.rate[x, j] * (
-            (1 - learner.sharing) * spread[x, j] + learner.sharing * sum(others) / len(others)
-        )
+        gain = learner.rate[x, j] * ((1 - learner.sharing) * spread[x, j] + learner.sharing * sum(others) / len(others))
         learned = 1 - (1 - skill[x, j]) * np.exp(-gain)
         out[x, j] = learned - learner.forgetting * (learned - learner.skill[x, j])
     return out

@@ -1,0 +1,69 @@
+"""Data flows one way: a module imports only what stands before it."""
+
+import ast
+from pathlib import Path
+
+SRC = Path(__file__).parents[1] / "src" / "scout_rl"
+
+# Each stage with the stages it may import from. `cells` holds the value types and is open to all.
+FLOW = {
+    "cells": set(),
+    "rules": {"cells"},
+    "records": {"cells"},
+    "outcome_checks": {"cells"},
+    "snapshot": {"cells", "records"},
+    "curriculum": {"cells", "rules", "records", "outcome_checks", "snapshot"},
+    "simulate": {"cells", "rules"},
+    "commands": None,  # puts stages together
+    "cli": {"commands"},
+    "__init__": None,
+}
+TYPES_ONLY = {("outcome_checks", "curriculum"), ("snapshot", "curriculum")}
+
+
+def stage(path):
+    return path.relative_to(SRC).parts[0].removesuffix(".py")
+
+
+def imports(path):
+    """(stage, whether it is only for type checking) of every import of our own, wherever it stands in the file."""
+    tree = ast.parse(path.read_text())
+    typing_only = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            typing_only |= {id(child) for child in ast.walk(node)}
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "scout_rl":
+            parts = node.module.split(".")
+            names = [parts[1]] if len(parts) > 1 else [alias.name for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [a.name.split(".")[1] for a in node.names if a.name.startswith("scout_rl.")]
+        for name in names:
+            yield name, id(node) in typing_only
+
+
+def test_no_import_runs_against_the_flow():
+    wrong = []
+    for path in SRC.rglob("*.py"):
+        here = stage(path)
+        assert here in FLOW, f"{path.name} belongs to no stage: add it to FLOW and to docs/architecture.md"
+        allowed = FLOW[here]
+        for name, typing_only in imports(path):
+            if allowed is None or name == here or name == "__version__" or name in allowed:
+                continue
+            if not (typing_only and (here, name) in TYPES_ONLY):
+                wrong.append(f"{path.relative_to(SRC)} imports {name}")
+    assert not wrong
+
+
+def test_no_module_outgrows_its_idea():
+    long = {str(p.relative_to(SRC)): n for p in SRC.rglob("*.py") if (n := len(p.read_text().splitlines())) > 300}
+    assert not long
+
+
+def test_no_global_random_state():
+    for path in SRC.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "np.random":
+                assert node.attr in {"default_rng", "Generator", "PCG64"}, f"{path.name}: {ast.unparse(node)}"

@@ -1,0 +1,74 @@
+"""The docs are part of the program: no rule, constant, column or reason is missing, and every example runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from scout_rl import Event, rules, snapshot
+from scout_rl.rules import Status
+from tests.test_curriculum import make
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+
+
+def blocks(page, language="python"):
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.S)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/concepts.md"])
+def test_examples_run(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    scope = {}
+    found = blocks(ROOT / page)
+    assert found
+    for block in found:  # a page's blocks build on each other
+        exec(block.replace('"/tmp/', f'"{tmp_path}/'), scope)
+    assert "Curriculum" in scope
+    if page == "README.md":
+        printed = capsys.readouterr().out
+        assert "<Curriculum scout: 20 contexts x 5 levels, window 300" in printed
+        assert scope["curriculum"].frontier.mean() < 3  # the frontier moves in what a newcomer runs first
+
+
+def test_every_rule_has_a_row_with_all_its_constants():
+    rows = {}
+    for line in (ROOT / "docs/rules.md").read_text().splitlines():
+        if line.startswith("| `"):
+            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+            rows[cells[0].strip("| `")] = cells
+    assert list(rows) == list(rules.RULES)
+    for key, cells in rows.items():
+        for name, value in rules.make(key).constants().items():
+            inherited = "SCOUT's" in cells[2] and rules.Scout().constants().get(name) == value
+            assert inherited or name in cells[2], f"docs/rules.md: {key} lacks {name}"
+            if not inherited and isinstance(value, int | float):
+                assert f"{name} {value:g}" in cells[2].replace(".0,", ","), f"docs/rules.md: {key}'s {name} is {value}"
+        assert all(cells[1:4]), f"docs/rules.md: {key} has an empty cell"
+
+
+def test_every_reason_is_explained():
+    page = (ROOT / "docs/concepts.md").read_text()
+    for status in Status:
+        assert f"`{status.name.lower()}`" in page
+
+
+def test_every_recorded_column_is_documented():
+    page = (ROOT / "docs/metrics.md").read_text()
+    columns = {"window", "context", "level", "success", "signal", *Event._fields, *snapshot.config(make())}
+    for column in columns:
+        assert f"`{column}`" in page, f"docs/metrics.md does not say what {column} is"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        if not target.startswith(("http:", "https:")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_readme_shows_the_two_commands():
+    page = (ROOT / "README.md").read_text()
+    assert "make demo" in page
+    assert "make test" in page
