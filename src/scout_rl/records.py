@@ -36,6 +36,31 @@ class Records(NamedTuple):
     """``[windows, contexts]``, after each window; None for rules without a frontier."""
 
 
+class JsonLines:
+    """One append-only table: a JSON object a line, with a ``window`` in each; opening it cuts off half a line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        _truncate(path, sum(len(line) for line in _complete_lines(path)))
+
+    def append(self, *rows: dict[str, Any]) -> None:
+        """Write rows; their bytes are with the operating system when this returns."""
+        _append(self.path, "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows).encode())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Every complete row."""
+        return read_rows(self.path)
+
+    def cut(self, windows: int) -> None:
+        """Keep only the rows before the first one of window ``windows`` or later."""
+        size = 0
+        for line in _complete_lines(self.path):
+            if json.loads(line)["window"] >= windows:
+                break
+            size += len(line)
+        _truncate(self.path, size)
+
+
 class RecordWriter:
     """Appends a curriculum's windows to a folder; opening it repairs what a crash left."""
 
@@ -49,9 +74,10 @@ class RecordWriter:
             self._claim()
         except OSError as error:
             raise ValueError(f"log_dir {self.folder} cannot be written: {error.strerror}") from error
-        first, rows = _read_complete_rows(self.folder / WINDOWS)
-        self.first = first
-        self.windows = 0 if first is None else first + rows
+        self._windows, self._events = JsonLines(self.folder / WINDOWS), JsonLines(self.folder / EVENTS)
+        rows = self._windows.rows()
+        self.first: int | None = rows[0]["window"] if rows else None
+        self.windows = rows[-1]["window"] + 1 if rows else 0
         """The window that comes next in the file; 0 while the file is empty."""
         self.cut(self.windows)
 
@@ -59,26 +85,23 @@ class RecordWriter:
         self, window: int, row: dict[str, Any], events: Sequence[Event], frontier: NDArray[np.int8] | None
     ) -> None:
         """Write one closed window; all its bytes are with the operating system when this returns."""
-        lines = "".join(_event_line(event) for event in events)
         if frontier is not None:
             _append(self.folder / FRONTIER, np.ascontiguousarray(frontier, np.int8).tobytes())
-        if lines:
-            _append(self.folder / EVENTS, lines.encode())
-        _append(self.folder / WINDOWS, (json.dumps(row, separators=(",", ":")) + "\n").encode())
+        if events:
+            self._events.append(*(event._asdict() for event in events))
+        self._windows.append(row)
         self.first = window if self.first is None else self.first
         self.windows = window + 1
 
     def cut(self, windows: int) -> None:
         """Keep only the rows of windows before ``windows``."""
+        self._windows.cut(windows)
         keep = 0 if self.first is None else max(0, min(windows, self.windows) - self.first)
-        _keep_lines(self.folder / WINDOWS, keep)
-        _keep_events(self.folder / EVENTS, windows if keep else 0)
+        self._events.cut(windows if keep else 0)
         if self.has_frontier:
             _truncate(self.folder / FRONTIER, keep * self.width)
-        if keep == 0:
-            self.first, self.windows = None, 0
-        else:
-            self.windows = min(windows, self.windows)
+        self.first = self.first if keep else None
+        self.windows = min(windows, self.windows) if keep else 0
 
     def _claim(self) -> None:
         """Write the config into an empty folder, or refuse one that holds another curriculum's records."""
@@ -103,9 +126,9 @@ def read_records(folder: str | os.PathLike[str]) -> Records:
     if not (folder / CONFIG).exists():
         raise ValueError(f"{folder} holds no records: there is no {CONFIG} in it")
     config = _load_config(folder / CONFIG)
-    windows = [json.loads(line) for line in _complete_lines(folder / WINDOWS)]
+    windows = read_rows(folder / WINDOWS)
     last = windows[-1]["window"] if windows else -1
-    events = [_event(json.loads(line)) for line in _complete_lines(folder / EVENTS)]
+    events = [Event(**row) for row in read_rows(folder / EVENTS)]
     frontier = None
     if config["has_frontier"]:
         width = int(config["n_contexts"])
@@ -122,12 +145,9 @@ def _load_config(path: Path) -> dict[str, Any]:
     return config
 
 
-def _event_line(event: Event) -> str:
-    return json.dumps(event._asdict(), separators=(",", ":")) + "\n"
-
-
-def _event(row: dict[str, Any]) -> Event:
-    return Event(**row)
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Every complete row of a table; the file is not touched."""
+    return [json.loads(line) for line in _complete_lines(path)]
 
 
 def _append(path: Path, data: bytes) -> None:
@@ -139,26 +159,6 @@ def _complete_lines(path: Path) -> Iterable[bytes]:
     if not path.exists():
         return []
     return [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
-
-
-def _read_complete_rows(path: Path) -> tuple[int | None, int]:
-    """Return the first row's window and the number of complete rows."""
-    lines = list(_complete_lines(path))
-    return (int(json.loads(lines[0])["window"]), len(lines)) if lines else (None, 0)
-
-
-def _keep_lines(path: Path, n: int) -> None:
-    lines = list(_complete_lines(path))
-    _truncate(path, sum(len(line) for line in lines[:n]))
-
-
-def _keep_events(path: Path, windows: int) -> None:
-    size = 0
-    for line in _complete_lines(path):
-        if json.loads(line)["window"] >= windows:
-            break
-        size += len(line)
-    _truncate(path, size)
 
 
 def _truncate(path: Path, size: int) -> None:
