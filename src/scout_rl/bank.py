@@ -36,7 +36,8 @@ class BankPart:
 
 @dataclass(frozen=True, eq=False)
 class ContextBank:
-    """The finite set of contexts of a setting. Arrays have one row a context; they are copied and made read-only."""
+    """The finite set of contexts of a setting. Arrays have one row a context; they are copied and made read-
+    only."""
 
     contexts: Mapping[str, NDArray[Any]]
     """Named arrays [contexts, ...]."""
@@ -65,7 +66,9 @@ class ContextBank:
                     f"bank array {name!r} has shape {array.shape}, but the split has {n} contexts"
                 )
         if not 0 < int(self.is_held_out.sum()) < n:
-            raise ValueError(f"a bank needs train and held-out contexts, this one holds out {n} of {n} or none")
+            raise ValueError(
+                f"a bank needs train and held-out contexts, this one holds out {n} of {n} or none"
+            )
         rows = [b"".join(a[i].tobytes() for a in self.contexts.values()) for i in range(n)]
         shared = {r for r, h in zip(rows, self.is_held_out, strict=True) if h} & {
             r for r, h in zip(rows, self.is_held_out, strict=True) if not h
@@ -102,10 +105,13 @@ class ContextBank:
         return digest.hexdigest()
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {_CONTEXT + name: a for name, a in self.contexts.items()} | {f: getattr(self, f) for f in _FIELDS}
+        return {_CONTEXT + name: a for name, a in self.contexts.items()} | {
+            f: getattr(self, f) for f in _FIELDS
+        }
 
     def save(self, path: str | Path) -> None:
-        """Write one npz file (arrays alone, no pickle) with the hash in it; an existing file is replaced as a whole."""
+        """Write one npz file (arrays alone, no pickle) with the hash in it; an existing file is replaced as a
+        whole."""
         path = Path(path)
         partial = path.with_name(path.name + f".{os.getpid()}.partial")
         with partial.open("wb") as file:
@@ -114,7 +120,8 @@ class ContextBank:
 
     @classmethod
     def load(cls, path: str | Path, sha256: str | None = None) -> ContextBank:
-        """Read what ``save`` wrote; refuse a bank whose content has not the hash in the file, or not the one given."""
+        """Read what ``save`` wrote; refuse a bank whose content has not the hash in the file, or not the one
+        given."""
         try:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}

@@ -1,4 +1,5 @@
-"""Cells to episodes, for simulators that are pure functions: a policy and a batch of environments in one compiled loop."""
+"""Cells to episodes, for simulators that are pure functions: a policy and a batch of environments in one
+compiled loop."""
 
 from __future__ import annotations
 
@@ -8,12 +9,13 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from scout_rl.learners.learner import Decision, Episodes
+from scout_rl.episodes import Decision, Episodes
 
 Array = Any
 PyTree = Any
 CHUNK = 40
-"""Steps between two looks at whether every episode is over; divides the time limits of the MiniGrid settings."""
+"""Steps between two looks at whether every episode is over; divides the time limits of the MiniGrid
+settings."""
 
 
 class PureSimulator(Protocol):
@@ -49,13 +51,12 @@ Act = Callable[[Array, Array], Decision]
 def rollout(simulator: PureSimulator, act: Act, starts: PyTree, key: Array) -> Episodes:
     """One episode from each start, to its success or its time limit.
 
-    The loop stops as soon as all episodes are over (looked at every ``CHUNK`` steps), so short episodes cost little
-    although the buffer has room for the full horizon.
+    The loop stops as soon as all episodes are over (looked at every ``CHUNK`` steps), so short episodes cost
+    little although the buffer has room for the full horizon.
     """
     live = _begin(simulator, starts, key)
     chunk = min(CHUNK, simulator.max_steps)
     n_chunks = -(-simulator.max_steps // chunk)
-    n_envs = live.alive.shape[0]
 
     def step(live: _Live, _: None) -> tuple[_Live, tuple[Array, ...]]:
         after, decision, success = _step(simulator, act, live)
@@ -74,8 +75,8 @@ def rollout(simulator: PureSimulator, act: Act, starts: PyTree, key: Array) -> E
         return i + 1, live, jax.tree.map(write, buffers, steps)
 
     _, live, buffers = jax.lax.while_loop(running, one_chunk, (jnp.int32(0), live, buffers))
-    del n_envs
-    return Episodes(*buffers, final_observation=live.observation)
+    observation, action, memory, success, valid = buffers
+    return Episodes(observation, action, memory, success, valid, live.observation)
 
 
 def succeeds(simulator: PureSimulator, act: Act, starts: PyTree, key: Array) -> Array:

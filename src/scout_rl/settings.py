@@ -16,7 +16,8 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True)
 class Group:
-    """One evaluation group of a bank: its share of both parts of the split, and which contexts belong to it."""
+    """One evaluation group of a bank: its share of both parts of the split, and which contexts belong to
+    it."""
 
     name: str = "all"
     share: float = 1.0
@@ -43,7 +44,8 @@ class Setting:
     n_levels: int = 5
     groups: tuple[Group, ...] = (Group(),)
     oracle_sees_groups: bool = True
-    """False where the groups are for evaluation only (the within-group conflict): ``oracle_group`` is constant."""
+    """False where the groups are for evaluation only (the within-group conflict): ``oracle_group`` is
+    constant."""
     bank_seed: int = 0
     """The bank is sampled from this seed, whatever the run's seed is."""
 
@@ -60,9 +62,18 @@ def _short_and_long(short: float, long: float, share_short: float) -> tuple[Grou
     )
 
 
-def _minigrid(key: str, task: str, windows: int, groups: tuple[Group, ...] = (Group(),)) -> tuple[Setting, Setting]:
+def _minigrid(
+    key: str, task: str, windows: int, groups: tuple[Group, ...] = (Group(),)
+) -> tuple[Setting, Setting]:
     full = Setting(
-        key=key, family="minigrid", task=task, n_train=200, n_held_out=100, learner="ppo", windows=windows, groups=groups
+        key=key,
+        family="minigrid",
+        task=task,
+        n_train=200,
+        n_held_out=100,
+        learner="ppo",
+        windows=windows,
+        groups=groups,
     )
     return full, full.small(n_train=40, n_held_out=40, windows=windows // 4)
 
@@ -75,11 +86,20 @@ _TABLE: tuple[Setting, ...] = (
     *_minigrid("doorkey", "MiniGrid-DoorKey-8x8-v0", windows=1200),
     *_minigrid("doorkey-16", "MiniGrid-DoorKey-16x16-v0", windows=2400),
     *_minigrid("multiroom", "MiniGrid-MultiRoom-N6-v0", windows=2400),
-    *_minigrid("doorkey-split", "MiniGrid-DoorKey-8x8-v0", 1200, _short_and_long(**_SPLIT_8, share_short=0.5)),
-    *_minigrid("doorkey-split-uneven", "MiniGrid-DoorKey-8x8-v0", 1200, _short_and_long(**_SPLIT_8, share_short=0.75)),
-    *_minigrid("doorkey-16-split", "MiniGrid-DoorKey-16x16-v0", 2400, _short_and_long(**_SPLIT_16, share_short=0.5)),
     *_minigrid(
-        "doorkey-16-split-uneven", "MiniGrid-DoorKey-16x16-v0", 2400, _short_and_long(**_SPLIT_16, share_short=0.75)
+        "doorkey-split", "MiniGrid-DoorKey-8x8-v0", 1200, _short_and_long(**_SPLIT_8, share_short=0.5)
+    ),
+    *_minigrid(
+        "doorkey-split-uneven", "MiniGrid-DoorKey-8x8-v0", 1200, _short_and_long(**_SPLIT_8, share_short=0.75)
+    ),
+    *_minigrid(
+        "doorkey-16-split", "MiniGrid-DoorKey-16x16-v0", 2400, _short_and_long(**_SPLIT_16, share_short=0.5)
+    ),
+    *_minigrid(
+        "doorkey-16-split-uneven",
+        "MiniGrid-DoorKey-16x16-v0",
+        2400,
+        _short_and_long(**_SPLIT_16, share_short=0.75),
     ),
 )
 

@@ -1,4 +1,5 @@
-"""Networks, as equinox modules whose only leaves are arrays: they can be carried, stacked and ``vmap``ped as they are."""
+"""Networks, as equinox modules whose only leaves are arrays: they can be carried, stacked and ``vmap``ped as
+they are."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def patches(x: Array) -> Array:
 
 
 class GridActorCritic(eqx.Module):  # type: ignore[misc]
-    """The paper's partial-view encoder with two heads: Conv 3-16-32 (2x2), MLP (128, 128), Tanh throughout."""
+    """The paper's partial-view encoder with two heads: Conv 3-16-32 (2x2), MLP (128, 128), Tanh
+    throughout."""
 
     conv_1: Dense
     conv_2: Dense

@@ -2,17 +2,19 @@
 
 Adapted to windows of episodes, the departures from CleanRL's ``ppo.py`` are:
 
-- Reward: 1 at success, 0 otherwise (``reward="success"``). The paper's success-1 (``reward="cost"``: -1 a step until
-  success) is offered too; docs/settings.md has the comparison.
-- Episodes end at success or at the time limit, one for each rollout; nothing is carried into the next window. At the time
-  limit the value of the last observation is bootstrapped, since the limit is no part of what the policy sees.
-- A window's n valid steps are split into ceil(n / minibatch) minibatches of equal size, so that no Adam step is taken on
-  a handful of left-over steps.
+- Reward: 1 at success, 0 otherwise (``reward="success"``). The paper's success-1 (``reward="cost"``: -1 a
+  step until success) is offered too; docs/settings.md has the comparison.
+- Episodes end at success or at the time limit, one for each rollout; nothing is carried into the next window.
+  At the time limit the value of the last observation is bootstrapped, since the limit is no part of what the
+  policy sees.
+- A window's n valid steps are split into ceil(n / minibatch) minibatches of equal size, so that no Adam step
+  is taken on a handful of left-over steps.
 - The value loss is not clipped and the learning rate is constant.
 """
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -20,10 +22,13 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from scout_rl.learners.learner import Decision, Episodes, Update
+from scout_rl.episodes import Decision, Episodes
+from scout_rl.learners.learner import Update
 from scout_rl.learners.networks import GridActorCritic
 
 Array = Any
+METRICS = ("policy_loss", "value_loss", "entropy", "clip_fraction", "kl")
+"""What ``Update.metrics`` holds: means over the window's gradient steps, each taken before its step."""
 
 
 class PPOState(NamedTuple):
@@ -49,7 +54,7 @@ class Targets(NamedTuple):
 
 
 class Minibatch(NamedTuple):
-    """A flat batch of steps; entries with weight 0 are padding."""
+    """A flat batch of steps; those with weight 0 count for nothing (padding, or after an episode's end)."""
 
     observation: Array
     action: Array
@@ -61,7 +66,8 @@ class Minibatch(NamedTuple):
 
 @dataclass(frozen=True)
 class PPO:
-    """The paper's constants (its learner table); hashable, so that it can be a static argument of ``jax.jit``."""
+    """The paper's constants (its learner table); hashable, so that it can be a static argument of
+    ``jax.jit``."""
 
     n_actions: int = 7
     learning_rate: float = 2.5e-4
@@ -82,7 +88,8 @@ class PPO:
         return PPOState(network, self._optimizer().init(network))
 
     def act(self, state: PPOState, observation: Array, key: Array) -> Decision:
-        """Sample from the policy: it is stochastic in evaluation too (an argmax loops under a partial view)."""
+        """Sample from the policy: it is stochastic in evaluation too (an argmax loops under a partial
+        view)."""
         logits, value = state.network(observation)
         action = jax.random.categorical(key, logits)
         return Decision(action, Memory(_log_probability(logits, action), value))
@@ -91,35 +98,63 @@ class PPO:
         """A few epochs of shuffled minibatches over the window's valid steps."""
         _, final_value = state.network(episodes.final_observation)
         targets = self.targets(episodes, final_value)
-        flat = jax.tree.map(
-            lambda a: a.reshape(-1, *a.shape[2:]),
-            (episodes.observation, episodes.action, episodes.memory, targets.advantage, targets.value, episodes.valid),
+        steps = Minibatch(
+            observation=episodes.observation,
+            action=episodes.action,
+            memory=episodes.memory,
+            advantage=targets.advantage,
+            value=targets.value,
+            weight=episodes.valid.astype(jnp.float32),
         )
+        steps = jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), steps)
         n_valid = episodes.valid.sum()
         n_minibatches = jnp.maximum(1, -(-n_valid // self.minibatch))
         size = -(-n_valid // n_minibatches)
+        fits = [
+            functools.partial(self._epochs, steps, n_minibatches, size, n_rows) for n_rows in self.row_counts
+        ]
+        smallest = jnp.searchsorted(jnp.asarray(self.row_counts), size)
+        state, totals = jax.lax.switch(smallest, fits, state, jax.random.split(key, self.epochs))
+        signal = jnp.abs(targets.td_error).sum(0) / jnp.maximum(episodes.valid.sum(0), 1)
+        return Update(state, signal, {name: t / (self.epochs * n_minibatches) for name, t in totals.items()})
+
+    @property
+    def row_counts(self) -> tuple[int, ...]:
+        """Rows that a minibatch is computed on: the smallest count that holds it.
+
+        The steps of a good policy's window do not fill one minibatch. (Under ``vmap`` every count is
+        computed.)
+        """
+        return (self.minibatch // 4, self.minibatch // 2, self.minibatch)
+
+    def _epochs(
+        self, steps: Minibatch, n_minibatches: Array, size: Array, n_rows: int, state: PPOState, keys: Array
+    ) -> tuple[PPOState, dict[str, Array]]:
+        """All gradient steps of a window, each on ``size`` of its valid steps in ``n_rows`` rows."""
+        n_valid = steps.weight.sum().astype(size.dtype)
 
         def epoch(carry: Any, epoch_key: Array) -> Any:
-            order = jnp.argsort(jnp.where(flat[-1], jax.random.uniform(epoch_key, flat[-1].shape), 2.0))
-            order = jnp.pad(order, (0, self.minibatch))
+            shuffle = jax.random.uniform(epoch_key, steps.weight.shape)
+            order = jnp.pad(jnp.argsort(jnp.where(steps.weight > 0, shuffle, 2.0)), (0, n_rows))
 
-            def minibatch(i: Array, carry: Any) -> Any:
-                rows = jax.lax.dynamic_slice(order, (i * size,), (self.minibatch,))
-                slot = jnp.arange(self.minibatch)
+            def one_minibatch(i: Array, carry: Any) -> Any:
+                state, totals = carry
+                rows = jax.lax.dynamic_slice(order, (i * size,), (n_rows,))
+                slot = jnp.arange(n_rows)
                 inside = (slot < size) & (i * size + slot < n_valid)
-                picked = jax.tree.map(lambda a: a[rows], flat[:-1])
-                return self._gradient_step(*carry, Minibatch(*picked, weight=inside.astype(jnp.float32)))
+                batch = jax.tree.map(lambda a: a[rows], steps)._replace(weight=inside.astype(jnp.float32))
+                state, means = self._gradient_step(state, batch)
+                return state, {name: totals[name] + means[name] for name in totals}
 
-            return jax.lax.fori_loop(0, n_minibatches, minibatch, carry), None
+            return jax.lax.fori_loop(0, n_minibatches, one_minibatch, carry), None
 
-        zeros = {name: jnp.float32(0) for name in ("policy_loss", "value_loss", "entropy", "clip_fraction", "kl")}
-        (state, totals), _ = jax.lax.scan(epoch, (state, zeros), jax.random.split(key, self.epochs))
-        steps = jnp.maximum(episodes.valid.sum(0), 1)
-        metrics = {name: total / (self.epochs * n_minibatches) for name, total in totals.items()}
-        return Update(state, jnp.abs(targets.td_error).sum(0) / steps, metrics)
+        zeros = dict.fromkeys(METRICS, jnp.float32(0))
+        (state, totals), _ = jax.lax.scan(epoch, (state, zeros), keys)
+        return state, totals
 
     def targets(self, episodes: Episodes, final_value: Array) -> Targets:
-        """Generalised advantage estimates, value targets and one-step TD errors under the behaviour policy's values."""
+        """Generalised advantage estimates, value targets and one-step TD errors under the behaviour policy's
+        values."""
         success, valid, value = episodes.success, episodes.valid, episodes.memory.value
         reward = success.astype(jnp.float32) - (1.0 if self.reward == "cost" else 0.0)
         next_value = jnp.concatenate([value[1:], final_value[None]])
@@ -135,7 +170,8 @@ class PPO:
         return Targets(advantage, jnp.where(valid, advantage + value, 0.0), td_error)
 
     def loss(self, network: GridActorCritic, batch: Minibatch) -> tuple[Array, dict[str, Array]]:
-        """The clipped surrogate, the value error and the entropy, averaged over the entries that are not padding."""
+        """The clipped surrogate, the value error and the entropy, averaged over the entries that are not
+        padding."""
         logits, value = network(batch.observation)
         log_ratio = _log_probability(logits, batch.action) - batch.memory.log_probability
         ratio = jnp.exp(log_ratio)
@@ -148,15 +184,14 @@ class PPO:
             "clip_fraction": (jnp.abs(ratio - 1) > self.clip).astype(jnp.float32),
             "kl": ratio - 1 - log_ratio,
         }
-        means = {name: _mean(term, batch.weight) for name, term in terms.items()}
+        means = {name: _mean(terms[name], batch.weight) for name in METRICS}
         total = means["policy_loss"] + self.value * means["value_loss"] - self.entropy * means["entropy"]
         return total, means
 
-    def _gradient_step(self, state: PPOState, totals: dict[str, Array], batch: Minibatch) -> Any:
+    def _gradient_step(self, state: PPOState, batch: Minibatch) -> tuple[PPOState, dict[str, Array]]:
         gradient, means = jax.grad(self.loss, has_aux=True)(state.network, batch)
         change, optimizer = self._optimizer().update(gradient, state.optimizer)
-        network = optax.apply_updates(state.network, change)
-        return PPOState(network, optimizer), {name: totals[name] + means[name] for name in totals}
+        return PPOState(optax.apply_updates(state.network, change), optimizer), means
 
     def _optimizer(self) -> Any:
         return optax.chain(

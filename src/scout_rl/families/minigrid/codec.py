@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.families.family import States
 from scout_rl.families.minigrid.simulator import GOAL_KIND, MARGIN, STOCK_TYPE, WALL, Simulator, State
-
-States = dict[str, NDArray[Any]]
-"""Named arrays of one state, or of many with equal leading axes."""
 
 NOTHING = np.array([1, 0, 0], dtype=np.uint8)
 """``carrying`` when the agent carries nothing: the encoding of an empty cell."""
@@ -73,7 +71,9 @@ def read_stock(env: Any) -> States:
         "grid": env.grid.encode(),
         "agent_pos": np.array(env.agent_pos, dtype=np.int32),
         "agent_dir": np.array(env.agent_dir, dtype=np.int32),
-        "carrying": NOTHING.copy() if env.carrying is None else np.array(env.carrying.encode(), dtype=np.uint8),
+        "carrying": NOTHING.copy()
+        if env.carrying is None
+        else np.array(env.carrying.encode(), dtype=np.uint8),
         "step_count": np.array(env.step_count, dtype=np.int32),
     }
 
@@ -97,8 +97,7 @@ def _pack(encoded: NDArray[np.uint8]) -> NDArray[np.uint8]:
     if (kind == 255).any():
         unknown = int(encoded[..., 0][kind == 255].flat[0])
         raise ValueError(f"object type {unknown} is not simulated: only walls, doors, keys and goals are")
-    packed: NDArray[np.uint8] = kind | encoded[..., 1] << 3 | encoded[..., 2] << 6
-    return packed
+    return np.asarray(kind | encoded[..., 1] << 3 | encoded[..., 2] << 6, dtype=np.uint8)
 
 
 def _unpack(cells: NDArray[np.uint8]) -> NDArray[np.uint8]:

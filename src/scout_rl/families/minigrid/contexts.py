@@ -1,4 +1,5 @@
-"""A MiniGrid context is a layout with the agent's pose in it, as the stock package generates it from a seed."""
+"""A MiniGrid context is a layout with the agent's pose in it, as the stock package generates it from a
+seed."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bank import ContextBank
-from scout_rl.families.minigrid.codec import States, read_stock
-from scout_rl.families.minigrid.simulator import Simulator
+from scout_rl.families.family import States
+from scout_rl.families.minigrid.codec import read_stock
 from scout_rl.families.minigrid.solver import solve
 from scout_rl.settings import Group, Setting
 
@@ -23,12 +24,6 @@ _MAX_CANDIDATES = 200_000
 def stock_env(setting: Setting) -> Any:
     """The unmodified environment of the setting, without Gymnasium's checking wrappers."""
     return gymnasium.make(setting.task, disable_env_checker=True).unwrapped
-
-
-def simulator(setting: Setting) -> Simulator:
-    """The batch simulator of the setting, with the stock environment's size and time limit."""
-    env = stock_env(setting)
-    return Simulator(width=env.width, height=env.height, max_steps=env.max_steps)
 
 
 def target_starts(contexts: Mapping[str, NDArray[Any]]) -> States:
@@ -52,17 +47,18 @@ def sample_bank(setting: Setting) -> ContextBank:
             break
     slots = [slot for slot in wanted for _ in rows[slot]]
     contexts = [context for slot in wanted for context in rows[slot]]
-    group = np.array([g for _, g in slots])
+    labels = np.array([g for _, g in slots], dtype=np.int64)
     return ContextBank(
         contexts={name: np.stack([c[name] for c in contexts]) for name in contexts[0]},
         is_held_out=np.array([held_out for held_out, _ in slots]),
-        oracle_group=group if setting.oracle_sees_groups else np.zeros_like(group),
-        evaluation_group=group,
+        oracle_group=labels if setting.oracle_sees_groups else np.zeros_like(labels),
+        evaluation_group=labels,
     )
 
 
 def _candidates(setting: Setting) -> Iterator[tuple[States, int]]:
-    """Distinct solvable layouts that belong to a group, with the group's index, in the order of the drawn seeds."""
+    """Distinct solvable layouts that belong to a group, with the group's index, in the order of the drawn
+    seeds."""
     env = stock_env(setting)
     generator = np.random.default_rng(setting.bank_seed)
     seen: set[bytes] = set()
@@ -77,11 +73,14 @@ def _candidates(setting: Setting) -> Iterator[tuple[States, int]]:
         group = _group_of(setting, state, env.max_steps)
         if group is not None:
             yield {"seed": np.array(seed, dtype=np.int64), **state}, group
-    raise ValueError(f"setting {setting.key!r}: its groups cannot be filled from {_MAX_CANDIDATES} stock layouts")
+    raise ValueError(
+        f"setting {setting.key!r}: its groups cannot be filled from {_MAX_CANDIDATES} stock layouts"
+    )
 
 
 def _group_of(setting: Setting, state: States, max_steps: int) -> int | None:
-    """Index of the first group whose bounds the context meets; None for no group, or a layout without a solution."""
+    """Index of the first group whose bounds the context meets; None for no group, or a layout without a
+    solution."""
     actions = solve(state)
     if actions is None or len(actions) > max_steps:
         return None

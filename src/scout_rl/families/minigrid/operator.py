@@ -1,7 +1,7 @@
 """The hand-built G(x, l) of MiniGrid: the stages of DoorKey, and the route through MultiRoom.
 
-Both mark states on the solver's path: DoorKey by what has been achieved, MultiRoom by how far along the route the agent
-stands. So every start lies on a solution of its context, and fewer steps remain at every level.
+Both mark states on the solver's path: DoorKey by what has been achieved, MultiRoom by how far along the route
+the agent stands. So every start lies on a solution of its context, and fewer steps remain at every level.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.families.minigrid.codec import States
-from scout_rl.families.minigrid.solver import Trajectory, each, trajectory
+from scout_rl.families.family import States, Trajectory
+from scout_rl.families.minigrid.solver import each, trajectory
 
 _DOOR, _KEY, _LOCKED = 4, 5, 2
 N_STAGES = 5
@@ -37,7 +37,8 @@ def _stages(path: Trajectory, n_levels: int) -> list[int]:
     """Target start; carrying the key; at the locked door with it; past the opened door; next to the goal."""
     if n_levels != N_STAGES:
         raise ValueError(
-            f"the hand-built DoorKey ladder has {N_STAGES} levels, not {n_levels}; take a solver ladder for other counts"
+            f"the hand-built DoorKey ladder has {N_STAGES} levels, not {n_levels}; "
+            "take a solver ladder for other counts"
         )
     states = path.states
     carrying = states["carrying"][:, 0] == _KEY
@@ -51,7 +52,8 @@ def _stages(path: Trajectory, n_levels: int) -> list[int]:
 
 
 def _along_route(path: Trajectory, n_levels: int) -> list[int]:
-    """Even fractions of the route's cells, from the start to the last cell before the goal, doors behind open.
+    """Even fractions of the route's cells, from the start to the last cell before the goal, doors behind
+    open.
 
     On a cell of the route the agent looks at the next one, and a door ahead is still shut.
     """

@@ -1,11 +1,13 @@
 """Many MiniGrid environments stepped as one batch: walls, doors, keys and goals, in JAX.
 
-The semantics are those of the stock ``minigrid`` package, bit for bit (tests/families/test_minigrid_parity.py):
-its seven actions, its 7x7 partial view with the visibility rule, its reward and its time limit. What makes it fast:
+The semantics are those of the stock ``minigrid`` package, bit for bit
+(tests/families/test_minigrid_parity.py): its seven actions, its 7x7 partial view with the visibility rule,
+its reward and its time limit. What makes it fast:
 
 - A cell is one byte, so a layout is a short vector and a write is one vectorised select.
 - The layout is stored with walls around it, so the view is one gather at fixed offsets for each direction.
-- Visibility spreads along the seven cells of a row as bits of an integer: a few shifts instead of 49 branches.
+- Visibility spreads along the seven cells of a row as bits of an integer: a few shifts instead of 49
+  branches.
 
 All functions are pure and written for one environment; ``jax.vmap`` makes the batch.
 """
@@ -15,7 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
@@ -61,14 +62,20 @@ class Transition(NamedTuple):
     reward: Array
     """float32: the stock reward."""
     terminated: Array
-    """bool: the goal was reached; in this family that is success."""
+    """bool: the goal was reached."""
     truncated: Array
     """bool: the time limit was reached."""
+
+    @property
+    def success(self) -> Array:
+        """bool: nothing but the goal ends an episode before its time."""
+        return self.terminated
 
 
 @dataclass(frozen=True)
 class Simulator:
-    """Steps layouts of one size and time limit; hashable, so that it can be a static argument of ``jax.jit``."""
+    """Steps layouts of one size and time limit; hashable, so that it can be a static argument of
+    ``jax.jit``."""
 
     width: int
     height: int
@@ -76,7 +83,8 @@ class Simulator:
 
     @property
     def stride(self) -> int:
-        """Distance in ``cells`` between a cell and the one below it: rows share their left and right margins."""
+        """Distance in ``cells`` between a cell and the one below it: rows share their left and right
+        margins."""
         return self.width + MARGIN
 
     @property
@@ -93,15 +101,17 @@ class Simulator:
         return np.array([1, self.stride, -1, -self.stride], dtype=np.int32)
 
     def _view_offsets(self) -> NDArray[np.int32]:
-        """int32[4, 49]: offsets from the agent to what it looks at, column i from its left, row j from afar."""
+        """int32[4, 49]: offsets from the agent to what it looks at, column i from its left, row j from
+        afar."""
         forward = self._forward()
         right = np.roll(forward, -1)
         i, j = np.divmod(np.arange(VIEW * VIEW, dtype=np.int32), VIEW)
         ahead, aside = VIEW - 1 - j, i - VIEW // 2
-        return forward[:, None] * ahead + right[:, None] * aside
+        return np.asarray(forward[:, None] * ahead + right[:, None] * aside, dtype=np.int32)
 
     def _rewards(self) -> NDArray[np.float32]:
-        """float32[max_steps + 1]: the stock reward for reaching the goal at step t, rounded once from float64."""
+        """float32[max_steps + 1]: the stock reward for reaching the goal at step t, rounded once from
+        float64."""
         return (1 - 0.9 * (np.arange(self.max_steps + 1) / self.max_steps)).astype(np.float32)
 
     def observe(self, state: State) -> Array:
@@ -172,9 +182,9 @@ def _see_behind(cell: Array) -> Array:
 def _visible(see_behind: Array) -> Array:
     """bool[49]: which cells of a view are seen, given which can be seen through (``Grid.process_vis``).
 
-    Row by row away from the agent: within a row sight spreads sideways through cells that can be seen through, first to
-    the right, then to the left; every cell that spreads also lights the cells behind it and behind its neighbour.
-    A row is an integer whose bit i is column i.
+    Row by row away from the agent: within a row sight spreads sideways through cells that can be seen
+    through, first to the right, then to the left; every cell that spreads also lights the cells behind it and
+    behind its neighbour. A row is an integer whose bit i is column i.
     """
     bits = jnp.uint32(1) << jnp.arange(VIEW, dtype=jnp.uint32)
     through = jnp.sum(see_behind.reshape(VIEW, VIEW) * bits[:, None], axis=0, dtype=jnp.uint32)
@@ -194,7 +204,8 @@ def _visible(see_behind: Array) -> Array:
 
 
 def _spread(row: Array, through: Array, *, left: bool) -> Array:
-    """Fill one way along a row: a cell lights its neighbour if it is lit and can be seen through (doubling strides)."""
+    """Fill one way along a row: a cell lights its neighbour if it is lit and can be seen through (doubling
+    strides)."""
     mask = jnp.uint32((1 << VIEW) - 1)
     for stride in (1, 2, 4):
         if left:

@@ -1,7 +1,7 @@
 """A shortest solution of any MiniGrid state, by breadth-first search over the true state.
 
-The search knows the whole grid. It leaves out the three actions that no shortest solution needs: ``done``, dropping
-the key (there is one, and carrying it forbids nothing else) and closing an open door.
+The search knows the whole grid. It leaves out the three actions that no shortest solution needs: ``done``,
+dropping the key (there is one, and carrying it forbids nothing else) and closing an open door.
 """
 
 from __future__ import annotations
@@ -12,20 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.families.minigrid.codec import NOTHING, States
+from scout_rl.families.family import States, Trajectory
+from scout_rl.families.minigrid.codec import NOTHING
 from scout_rl.families.minigrid.simulator import FORWARD, LEFT, PICKUP, RIGHT, TOGGLE
 
 _WALL, _DOOR, _KEY, _GOAL = 2, 4, 5, 8
 _OPEN, _LOCKED = 0, 2
-
-
-class Trajectory(NamedTuple):
-    """A solution of T steps: the last of its states stands on the goal."""
-
-    states: States
-    """Named arrays [T + 1, ...]; ``step_count`` is 0 in each, since each may become a start."""
-    actions: NDArray[np.int32]
-    """int32[T]."""
 
 
 class _Node(NamedTuple):
@@ -53,7 +45,9 @@ def trajectory(context: Mapping[str, NDArray[Any]]) -> Trajectory:
     """A shortest solution of a context (or of any state), with every state on its way."""
     path = _search(context)
     if path is None:
-        raise ValueError(f"the layout has no solution from agent_pos {tuple(int(v) for v in context['agent_pos'])}")
+        raise ValueError(
+            f"the layout has no solution from agent_pos {tuple(int(v) for v in context['agent_pos'])}"
+        )
     states = [_state(context, node) for node, _ in path]
     stacked = {name: np.stack([s[name] for s in states]) for name in states[0]}
     return Trajectory(stacked, np.array([action for _, action in path[:-1]], dtype=np.int32))
@@ -62,7 +56,8 @@ def trajectory(context: Mapping[str, NDArray[Any]]) -> Trajectory:
 def solver_ladder(contexts: Mapping[str, NDArray[Any]], n_levels: int) -> States:
     """The trajectory-derived ladder [contexts, levels, ...]: states at even fractions of each solution.
 
-    The last step is omitted, so that the easiest level is adjacent to the goal (fractions 0 to 1 of what remains).
+    The last step is omitted, so that the easiest level is adjacent to the goal (fractions 0 to 1 of what
+    remains).
     """
     if n_levels < 2:
         raise ValueError(f"a ladder needs at least two levels, not {n_levels}")
@@ -95,7 +90,9 @@ def _search(state: Mapping[str, NDArray[Any]]) -> list[tuple[_Node, int]] | None
         raise ValueError("the solver handles layouts with at most one key")
     x, y = (int(v) for v in state["agent_pos"])
     start = _Node(x * grid.shape[1] + y, int(state["agent_dir"]), 0, bool(carried[0] == _KEY))
-    key_colour = int(carried[1]) if start.holds_key else int(grid.reshape(-1, 3)[keys[0], 1]) if len(keys) else -1
+    key_colour = (
+        int(carried[1]) if start.holds_key else int(grid.reshape(-1, 3)[keys[0], 1]) if len(keys) else -1
+    )
     layout = _Layout(grid, key_colour)
 
     came_from: dict[_Node, tuple[_Node, int]] = {}
@@ -127,7 +124,8 @@ class _Layout:
         self.key_fits = {c for c in self.door_bit if colour[c] == key_colour}
 
     def successors(self, node: _Node) -> Sequence[tuple[int, _Node]]:
-        """Every useful action and where it leads; at most one of forward, pickup and toggle can change anything."""
+        """Every useful action and where it leads; at most one of forward, pickup and toggle can change
+        anything."""
         cell, direction, opened, holds_key = node
         turns = [
             (LEFT, _Node(cell, (direction + 3) & 3, opened, holds_key)),
