@@ -18,10 +18,10 @@ class Decision(NamedTuple):
 
 
 class Episodes(NamedTuple):
-    """B episodes, one a rollout, in a buffer of T steps; time comes first.
+    """B episodes, one a rollout, in a buffer as long as the time limit T; time comes first.
 
-    An episode is over after its first success or at the time limit; its entries after that have ``valid =
-    False`` and hold anything.
+    An episode is over after its first success; without one it fills the buffer. Entries after its end have
+    ``valid = False`` and hold anything.
     """
 
     observation: Array

@@ -13,9 +13,8 @@ from scout_rl.episodes import Decision, Episodes
 
 Array = Any
 PyTree = Any
-CHUNK = 40
-"""Steps between two looks at whether every episode is over; divides the time limits of the MiniGrid
-settings."""
+LONGEST_CHUNK = 40
+"""At most so many steps between two looks at whether every episode is over."""
 
 
 class PureSimulator(Protocol):
@@ -51,19 +50,19 @@ Act = Callable[[Array, Array], Decision]
 def rollout(simulator: PureSimulator, act: Act, starts: PyTree, key: Array) -> Episodes:
     """One episode from each start, to its success or its time limit.
 
-    The loop stops as soon as all episodes are over (looked at every ``CHUNK`` steps), so short episodes cost
+    The loop stops as soon as all episodes are over (looked at once a chunk), so short episodes cost
     little although the buffer has room for the full horizon.
     """
     live = _begin(simulator, starts, key)
-    chunk = min(CHUNK, simulator.max_steps)
-    n_chunks = -(-simulator.max_steps // chunk)
+    chunk = max(d for d in range(1, LONGEST_CHUNK + 1) if simulator.max_steps % d == 0)
+    n_chunks = simulator.max_steps // chunk
 
     def step(live: _Live, _: None) -> tuple[_Live, tuple[Array, ...]]:
         after, decision, success = _step(simulator, act, live)
         return after, (live.observation, decision.action, decision.memory, success, live.alive)
 
     shapes = jax.eval_shape(lambda live: step(live, None)[1], live)
-    buffers = jax.tree.map(lambda s: jnp.zeros((n_chunks * chunk, *s.shape), s.dtype), shapes)
+    buffers = jax.tree.map(lambda s: jnp.zeros((simulator.max_steps, *s.shape), s.dtype), shapes)
 
     def running(carry: tuple[Array, _Live, PyTree]) -> Array:
         return (carry[0] < n_chunks) & carry[1].alive.any()

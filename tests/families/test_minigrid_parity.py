@@ -21,7 +21,8 @@ def scan_steps(simulator: Simulator, state, actions):
 
 
 def random_starts(minigrid, bank, n_contexts, generator):
-    """Every level of n train contexts and the target starts of n held-out ones; which start near the time limit."""
+    """Every level of n train contexts and the target starts of n held-out ones; which start near the time
+    limit."""
     train = {name: array[:n_contexts] for name, array in bank.train.contexts.items()}
     ladder = minigrid.starts(train, 5)
     held_out = minigrid.target_starts({n: a[:n_contexts] for n, a in bank.held_out.contexts.items()})

@@ -11,9 +11,6 @@ import jax.numpy as jnp
 
 Array = Any
 
-SCALE = (1 / 10, 1 / 5, 1 / 2)
-"""The largest object, colour and door state of a MiniGrid view become 1, so that no Tanh starts saturated."""
-
 
 class Dense(eqx.Module):  # type: ignore[misc]
     """An affine map of the last axis; orthogonal weights, zero bias."""
@@ -62,8 +59,7 @@ class GridActorCritic(eqx.Module):  # type: ignore[misc]
 
     def encode(self, view: Array) -> Array:
         """uint8[..., 7, 7, 3] to features [..., 128]."""
-        x = view.astype(jnp.float32) * jnp.asarray(SCALE, jnp.float32)
-        x = jnp.tanh(self.conv_1(patches(x)))
+        x = jnp.tanh(self.conv_1(patches(view.astype(jnp.float32))))
         x = jnp.tanh(self.conv_2(patches(x)))
         x = x.reshape(*x.shape[:-3], -1)
         return jnp.tanh(self.hidden_2(jnp.tanh(self.hidden_1(x))))

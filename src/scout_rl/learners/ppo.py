@@ -15,6 +15,7 @@ Adapted to windows of episodes, the departures from CleanRL's ``ppo.py`` are:
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -82,6 +83,10 @@ class PPO:
     reward: Literal["success", "cost"] = "success"
     """``success``: 1 at success and 0 before. ``cost``: 0 at success and -1 before, the paper's success-1."""
 
+    row_fractions: tuple[float, ...] = (0.25, 0.5, 1.0)
+    """A minibatch is computed on the smallest of these fractions of its rows that holds it: a good policy's
+    window is shorter than one minibatch. Under ``vmap`` all are computed, so take ``(1.0,)`` there."""
+
     def init(self, key: Array) -> PPOState:
         """Fresh networks and Adam moments."""
         network = GridActorCritic(self.n_actions, key)
@@ -110,22 +115,12 @@ class PPO:
         n_valid = episodes.valid.sum()
         n_minibatches = jnp.maximum(1, -(-n_valid // self.minibatch))
         size = -(-n_valid // n_minibatches)
-        fits = [
-            functools.partial(self._epochs, steps, n_minibatches, size, n_rows) for n_rows in self.row_counts
-        ]
-        smallest = jnp.searchsorted(jnp.asarray(self.row_counts), size)
+        row_counts = [math.ceil(fraction * self.minibatch) for fraction in self.row_fractions]
+        fits = [functools.partial(self._epochs, steps, n_minibatches, size, n_rows) for n_rows in row_counts]
+        smallest = jnp.searchsorted(jnp.asarray(row_counts), size)
         state, totals = jax.lax.switch(smallest, fits, state, jax.random.split(key, self.epochs))
         signal = jnp.abs(targets.td_error).sum(0) / jnp.maximum(episodes.valid.sum(0), 1)
         return Update(state, signal, {name: t / (self.epochs * n_minibatches) for name, t in totals.items()})
-
-    @property
-    def row_counts(self) -> tuple[int, ...]:
-        """Rows that a minibatch is computed on: the smallest count that holds it.
-
-        The steps of a good policy's window do not fill one minibatch. (Under ``vmap`` every count is
-        computed.)
-        """
-        return (self.minibatch // 4, self.minibatch // 2, self.minibatch)
 
     def _epochs(
         self, steps: Minibatch, n_minibatches: Array, size: Array, n_rows: int, state: PPOState, keys: Array
