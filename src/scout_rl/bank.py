@@ -36,8 +36,7 @@ class BankPart:
 
 @dataclass(frozen=True, eq=False)
 class ContextBank:
-    """The finite set of contexts of a setting. Arrays have one row a context; they are copied and made read-
-    only."""
+    """The finite set of contexts of a setting; read-only arrays with one row a context."""
 
     contexts: Mapping[str, NDArray[Any]]
     """Named arrays [contexts, ...]."""
@@ -110,8 +109,7 @@ class ContextBank:
         }
 
     def save(self, path: str | Path) -> None:
-        """Write one npz file (arrays alone, no pickle) with the hash in it; an existing file is replaced as a
-        whole."""
+        """Write one npz file (arrays alone, no pickle) with the hash in it, replacing an old one as a whole."""
         path = Path(path)
         partial = path.with_name(path.name + f".{os.getpid()}.partial")
         with partial.open("wb") as file:
@@ -120,8 +118,7 @@ class ContextBank:
 
     @classmethod
     def load(cls, path: str | Path, sha256: str | None = None) -> ContextBank:
-        """Read what ``save`` wrote; refuse a bank whose content has not the hash in the file, or not the one
-        given."""
+        """Read what ``save`` wrote; refuse content that has not the hash in the file, or not the one given."""
         try:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}

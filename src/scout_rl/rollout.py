@@ -1,5 +1,4 @@
-"""Cells to episodes, for simulators that are pure functions: a policy and a batch of environments in one
-compiled loop."""
+"""Cells to episodes: a policy and a batch of pure-function environments in one compiled loop."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ class PureSimulator(Protocol):
         ...
 
     def step(self, state: Any, action: Array) -> tuple[Any, Any]:
-        """The next state, and a transition with ``observation``, ``terminated`` and ``truncated``."""
+        """The next state, and a transition: ``observation``, ``success``, ``terminated``, ``truncated``."""
         ...
 
 
@@ -104,6 +103,6 @@ def _step(simulator: PureSimulator, act: Act, live: _Live) -> tuple[_Live, Decis
     key, action_key = jax.random.split(live.key)
     decision = act(live.observation, action_key)
     state, transition = jax.vmap(simulator.step)(live.state, decision.action)
-    success = transition.terminated & live.alive
+    success = transition.success & live.alive
     alive = live.alive & ~transition.terminated & ~transition.truncated
     return _Live(state, transition.observation, alive, key), decision, success

@@ -16,8 +16,7 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True)
 class Group:
-    """One evaluation group of a bank: its share of both parts of the split, and which contexts belong to
-    it."""
+    """One evaluation group: its share of both parts of the bank, and which contexts belong to it."""
 
     name: str = "all"
     share: float = 1.0
@@ -44,8 +43,7 @@ class Setting:
     n_levels: int = 5
     groups: tuple[Group, ...] = (Group(),)
     oracle_sees_groups: bool = True
-    """False where the groups are for evaluation only (the within-group conflict): ``oracle_group`` is
-    constant."""
+    """False where the groups are for evaluation only (within-group conflict): ``oracle_group`` is constant."""
     bank_seed: int = 0
     """The bank is sampled from this seed, whatever the run's seed is."""
 

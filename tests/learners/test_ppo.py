@@ -160,6 +160,7 @@ class Riddle(NamedTuple):
 
 class Outcome(NamedTuple):
     observation: jax.Array
+    success: jax.Array
     terminated: jax.Array
     truncated: jax.Array
 
@@ -178,7 +179,8 @@ class RiddleSimulator:
 
     def step(self, state, action):
         state = state._replace(step_count=state.step_count + 1)
-        return state, Outcome(self.observe(state), action == state.answer, state.step_count >= self.max_steps)
+        right = action == state.answer
+        return state, Outcome(self.observe(state), right, right, state.step_count >= self.max_steps)
 
 
 def test_ppo_solves_a_problem_with_a_known_answer():

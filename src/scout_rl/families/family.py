@@ -63,8 +63,7 @@ class Transition(Protocol):
 
 
 class BatchSimulator(Protocol):
-    """N environments stepped as one batch. ``state`` is whatever the simulator steps: a pytree, or a
-    handle."""
+    """N environments as one batch; ``state`` is whatever the simulator steps: a pytree, or a handle."""
 
     @property
     def max_steps(self) -> int:

@@ -1,5 +1,4 @@
-"""The contract of a learner: three pure functions of a pytree state, and the episodes that one window hands
-to it.
+"""The contract of a learner: three pure functions of a pytree state.
 
 Pure functions of plain arrays can be compiled as one call and ``vmap``ped over runs. A learner sees episodes,
 never cells: it does not know of levels, contexts or rules.
@@ -26,8 +25,7 @@ class Update(NamedTuple):
 
 
 class Learner(Protocol):
-    """Init, act, update. Hyper-parameters live in the (hashable) learner itself, everything learned in the
-    state."""
+    """Init, act, update. Hyper-parameters live in the (hashable) learner, what is learned in the state."""
 
     def init(self, key: Array) -> PyTree:
         """Fresh parameters and optimiser state."""

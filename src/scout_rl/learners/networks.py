@@ -1,5 +1,4 @@
-"""Networks, as equinox modules whose only leaves are arrays: they can be carried, stacked and ``vmap``ped as
-they are."""
+"""Networks, as equinox modules whose only leaves are arrays, so that they can be stacked and ``vmap``ped."""
 
 from __future__ import annotations
 
@@ -30,15 +29,17 @@ class Dense(eqx.Module):  # type: ignore[misc]
 def patches(x: Array) -> Array:
     """[..., w, h, c] to its 2x2 patches [..., w-1, h-1, 4c]: a 2x2 convolution is a ``Dense`` of these.
 
-    On a CPU and with few channels the matrix product is several times as fast as the convolution primitive.
+    As fast as the convolution primitive on a CPU, and it takes any leading axes.
     """
     w, h = x.shape[-3] - 1, x.shape[-2] - 1
     return jnp.concatenate([x[..., i : i + w, j : j + h, :] for i in (0, 1) for j in (0, 1)], axis=-1)
 
 
 class GridActorCritic(eqx.Module):  # type: ignore[misc]
-    """The paper's partial-view encoder with two heads: Conv 3-16-32 (2x2), MLP (128, 128), Tanh
-    throughout."""
+    """The paper's partial-view encoder and two heads: Conv 3-16-32 (2x2), MLP (128, 128), Tanh.
+
+    It takes the stock indices as they are: scaled to at most 1, DoorKey is learned more slowly.
+    """
 
     conv_1: Dense
     conv_2: Dense

@@ -67,8 +67,7 @@ class Minibatch(NamedTuple):
 
 @dataclass(frozen=True)
 class PPO:
-    """The paper's constants (its learner table); hashable, so that it can be a static argument of
-    ``jax.jit``."""
+    """The paper's constants (its learner table); hashable, so ``jax.jit`` can take it as a static argument."""
 
     n_actions: int = 7
     learning_rate: float = 2.5e-4
@@ -148,8 +147,7 @@ class PPO:
         return state, totals
 
     def targets(self, episodes: Episodes, final_value: Array) -> Targets:
-        """Generalised advantage estimates, value targets and one-step TD errors under the behaviour policy's
-        values."""
+        """Generalised advantage estimates, value targets and TD errors, with the behaviour policy's values."""
         success, valid, value = episodes.success, episodes.valid, episodes.memory.value
         reward = success.astype(jnp.float32) - (1.0 if self.reward == "cost" else 0.0)
         next_value = jnp.concatenate([value[1:], final_value[None]])
@@ -165,8 +163,7 @@ class PPO:
         return Targets(advantage, jnp.where(valid, advantage + value, 0.0), td_error)
 
     def loss(self, network: GridActorCritic, batch: Minibatch) -> tuple[Array, dict[str, Array]]:
-        """The clipped surrogate, the value error and the entropy, averaged over the entries that are not
-        padding."""
+        """The clipped surrogate, the value error and the entropy: means over the steps of weight 1."""
         logits, value = network(batch.observation)
         log_ratio = _log_probability(logits, batch.action) - batch.memory.log_probability
         ratio = jnp.exp(log_ratio)

@@ -19,8 +19,7 @@ from scout_rl.settings import Setting
 
 @dataclass(frozen=True)
 class Batch:
-    """The simulator behind the contract's batched interface, compiled; training rolls out the pure functions
-    instead."""
+    """The simulator behind the contract's batched interface; training uses its pure functions instead."""
 
     simulator: Simulator
 

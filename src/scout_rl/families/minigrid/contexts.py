@@ -1,5 +1,4 @@
-"""A MiniGrid context is a layout with the agent's pose in it, as the stock package generates it from a
-seed."""
+"""A MiniGrid context: a stock layout with the agent's pose in it, generated from a seed."""
 
 from __future__ import annotations
 
@@ -57,8 +56,7 @@ def sample_bank(setting: Setting) -> ContextBank:
 
 
 def _candidates(setting: Setting) -> Iterator[tuple[States, int]]:
-    """Distinct solvable layouts that belong to a group, with the group's index, in the order of the drawn
-    seeds."""
+    """Distinct solvable layouts that belong to a group, with its index, in the order of the drawn seeds."""
     env = stock_env(setting)
     generator = np.random.default_rng(setting.bank_seed)
     seen: set[bytes] = set()
@@ -79,8 +77,7 @@ def _candidates(setting: Setting) -> Iterator[tuple[States, int]]:
 
 
 def _group_of(setting: Setting, state: States, max_steps: int) -> int | None:
-    """Index of the first group whose bounds the context meets; None for no group, or a layout without a
-    solution."""
+    """The first group whose bounds the context meets; None where there is none, or no solution."""
     actions = solve(state)
     if actions is None or len(actions) > max_steps:
         return None

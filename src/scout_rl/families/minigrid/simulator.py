@@ -74,8 +74,7 @@ class Transition(NamedTuple):
 
 @dataclass(frozen=True)
 class Simulator:
-    """Steps layouts of one size and time limit; hashable, so that it can be a static argument of
-    ``jax.jit``."""
+    """Steps layouts of one size and time limit; hashable, so ``jax.jit`` can take it as a static argument."""
 
     width: int
     height: int
@@ -83,8 +82,7 @@ class Simulator:
 
     @property
     def stride(self) -> int:
-        """Distance in ``cells`` between a cell and the one below it: rows share their left and right
-        margins."""
+        """Distance in ``cells`` from a cell to the one below; rows share their left and right margins."""
         return self.width + MARGIN
 
     @property
@@ -101,8 +99,7 @@ class Simulator:
         return np.array([1, self.stride, -1, -self.stride], dtype=np.int32)
 
     def _view_offsets(self) -> NDArray[np.int32]:
-        """int32[4, 49]: offsets from the agent to what it looks at, column i from its left, row j from
-        afar."""
+        """int32[4, 49]: from the agent to each cell of its view (column i from its left, row j from afar)."""
         forward = self._forward()
         right = np.roll(forward, -1)
         i, j = np.divmod(np.arange(VIEW * VIEW, dtype=np.int32), VIEW)
@@ -110,8 +107,7 @@ class Simulator:
         return np.asarray(forward[:, None] * ahead + right[:, None] * aside, dtype=np.int32)
 
     def _rewards(self) -> NDArray[np.float32]:
-        """float32[max_steps + 1]: the stock reward for reaching the goal at step t, rounded once from
-        float64."""
+        """float32[max_steps + 1]: the stock reward for success at step t, rounded once from float64."""
         return (1 - 0.9 * (np.arange(self.max_steps + 1) / self.max_steps)).astype(np.float32)
 
     def observe(self, state: State) -> Array:
