@@ -109,7 +109,7 @@ class ContextBank:
         }
 
     def save(self, path: str | Path) -> None:
-        """Write one npz file (arrays alone, no pickle) with the hash in it, replacing an old one as a whole."""
+        """Write one npz file (arrays alone, no pickle) with the hash in it; an old one is replaced whole."""
         path = Path(path)
         partial = path.with_name(path.name + f".{os.getpid()}.partial")
         with partial.open("wb") as file:
@@ -118,7 +118,7 @@ class ContextBank:
 
     @classmethod
     def load(cls, path: str | Path, sha256: str | None = None) -> ContextBank:
-        """Read what ``save`` wrote; refuse content that has not the hash in the file, or not the one given."""
+        """Read what ``save`` wrote; refuse content without the hash that the file or the caller names."""
         try:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}

@@ -43,7 +43,7 @@ class Setting:
     n_levels: int = 5
     groups: tuple[Group, ...] = (Group(),)
     oracle_sees_groups: bool = True
-    """False where the groups are for evaluation only (within-group conflict): ``oracle_group`` is constant."""
+    """False where groups are for evaluation only (within-group conflict): ``oracle_group`` is constant."""
     bank_seed: int = 0
     """The bank is sampled from this seed, whatever the run's seed is."""
 

@@ -67,7 +67,7 @@ class Minibatch(NamedTuple):
 
 @dataclass(frozen=True)
 class PPO:
-    """The paper's constants (its learner table); hashable, so ``jax.jit`` can take it as a static argument."""
+    """The paper's constants (its learner table); hashable, so it can be a static argument of ``jax.jit``."""
 
     n_actions: int = 7
     learning_rate: float = 2.5e-4
@@ -147,7 +147,7 @@ class PPO:
         return state, totals
 
     def targets(self, episodes: Episodes, final_value: Array) -> Targets:
-        """Generalised advantage estimates, value targets and TD errors, with the behaviour policy's values."""
+        """Generalised advantages, value targets and TD errors, with the behaviour policy's values."""
         success, valid, value = episodes.success, episodes.valid, episodes.memory.value
         reward = success.astype(jnp.float32) - (1.0 if self.reward == "cost" else 0.0)
         next_value = jnp.concatenate([value[1:], final_value[None]])

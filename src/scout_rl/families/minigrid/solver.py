@@ -124,7 +124,7 @@ class _Layout:
         self.key_fits = {c for c in self.door_bit if colour[c] == key_colour}
 
     def successors(self, node: _Node) -> Sequence[tuple[int, _Node]]:
-        """Every useful action and where it leads; the cell ahead decides which of the rest changes anything."""
+        """Every useful action and where it leads; the cell ahead decides what else but turning is."""
         cell, direction, opened, holds_key = node
         turns = [
             (LEFT, _Node(cell, (direction + 3) & 3, opened, holds_key)),
