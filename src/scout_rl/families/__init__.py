@@ -1,0 +1,39 @@
+"""Environment families: the registry, and the bank of any setting."""
+
+from __future__ import annotations
+
+import importlib
+
+from scout_rl.bank import ContextBank, pinned_hashes, require_hash
+from scout_rl.families.family import Family
+from scout_rl.settings import Setting
+
+_MODULES = {"minigrid": ("scout_rl.families.minigrid", "minigrid,jax")}
+"""Where each family lives, and the extras that it needs."""
+
+FAMILIES = tuple(_MODULES)
+"""The keys of all families."""
+
+
+def family(key: str) -> Family:
+    """The family of that key, imported on first use: each needs its own simulator package."""
+    if key not in _MODULES:
+        raise ValueError(f"no family {key!r}; the families are {', '.join(FAMILIES)}")
+    module, extras = _MODULES[key]
+    try:
+        found: Family = importlib.import_module(module).FAMILY
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"the {key} family needs the package {error.name!r}: pip install 'scout-rl[{extras}]'",
+            name=error.name,
+        ) from error
+    return found
+
+
+def load_bank(setting: Setting) -> ContextBank:
+    """Sample the setting's bank and refuse it where its content is not the committed one."""
+    bank = family(setting.family).sample_bank(setting)
+    hashes = pinned_hashes()
+    if setting.key in hashes:
+        require_hash(bank, hashes[setting.key], f"setting {setting.key!r}")
+    return bank

@@ -1,0 +1,1 @@
+"""Learners: pure functions of a pytree state behind one contract."""

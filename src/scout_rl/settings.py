@@ -1,0 +1,113 @@
+"""The table of settings (environment family, bank, ladder, learner, budget) as frozen dataclasses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+
+class Bound(NamedTuple):
+    """A closed range of a feature that the family computes for a context (such as ``solution_length``)."""
+
+    feature: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Group:
+    """One evaluation group: its share of both parts of the bank, and which contexts belong to it."""
+
+    name: str = "all"
+    share: float = 1.0
+    bounds: tuple[Bound, ...] = ()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row of the table. Everything that runs of different rules and seeds share."""
+
+    key: str
+    family: str
+    """Folder under ``scout_rl.families``."""
+    task: str
+    """The stock environment's id."""
+    n_train: int
+    n_held_out: int
+    learner: str
+    windows: int
+    """Training budget in windows."""
+    episodes_per_window: int = 16
+    evaluate_every: int = 20
+    """Windows between two held-out evaluations."""
+    n_levels: int = 5
+    groups: tuple[Group, ...] = (Group(),)
+    oracle_sees_groups: bool = True
+    """False where groups are for evaluation only (within-group conflict): ``oracle_group`` is constant."""
+    bank_seed: int = 0
+    """The bank is sampled from this seed, whatever the run's seed is."""
+
+    def small(self, **changes: int) -> Setting:
+        """The ``-small`` variant: a smaller bank and a shorter budget, all else equal."""
+        return replace(self, key=f"{self.key}-small", **changes)  # type: ignore[arg-type]
+
+
+def _short_and_long(short: float, long: float, share_short: float) -> tuple[Group, ...]:
+    """Two groups by the number of steps of the shortest solution, the middle removed."""
+    return (
+        Group("short", share_short, (Bound("solution_length", 0, short),)),
+        Group("long", 1 - share_short, (Bound("solution_length", long, float("inf")),)),
+    )
+
+
+def _minigrid(
+    key: str, task: str, windows: int, groups: tuple[Group, ...] = (Group(),)
+) -> tuple[Setting, Setting]:
+    full = Setting(
+        key=key,
+        family="minigrid",
+        task=task,
+        n_train=200,
+        n_held_out=100,
+        learner="ppo",
+        windows=windows,
+        groups=groups,
+    )
+    return full, full.small(n_train=40, n_held_out=40, windows=windows // 4)
+
+
+# The bounds are the lower and the upper decile of the solution length over 1,000 stock layouts.
+_SPLIT_8 = {"short": 13, "long": 21}
+_SPLIT_16 = {"short": 25, "long": 43}
+
+_TABLE: tuple[Setting, ...] = (
+    *_minigrid("doorkey", "MiniGrid-DoorKey-8x8-v0", windows=1200),
+    *_minigrid("doorkey-16", "MiniGrid-DoorKey-16x16-v0", windows=2400),
+    *_minigrid("multiroom", "MiniGrid-MultiRoom-N6-v0", windows=2400),
+    *_minigrid(
+        "doorkey-split", "MiniGrid-DoorKey-8x8-v0", 1200, _short_and_long(**_SPLIT_8, share_short=0.5)
+    ),
+    *_minigrid(
+        "doorkey-split-uneven", "MiniGrid-DoorKey-8x8-v0", 1200, _short_and_long(**_SPLIT_8, share_short=0.75)
+    ),
+    *_minigrid(
+        "doorkey-16-split", "MiniGrid-DoorKey-16x16-v0", 2400, _short_and_long(**_SPLIT_16, share_short=0.5)
+    ),
+    *_minigrid(
+        "doorkey-16-split-uneven",
+        "MiniGrid-DoorKey-16x16-v0",
+        2400,
+        _short_and_long(**_SPLIT_16, share_short=0.75),
+    ),
+)
+
+SETTINGS: dict[str, Setting] = {setting.key: setting for setting in _TABLE}
+"""Every setting by its key."""
+
+
+def setting(key: str) -> Setting:
+    """The setting of that key; a ``ValueError`` that lists the keys where there is none."""
+    try:
+        return SETTINGS[key]
+    except KeyError:
+        raise ValueError(f"no setting {key!r}; the settings are {', '.join(sorted(SETTINGS))}") from None

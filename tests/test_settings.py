@@ -1,0 +1,21 @@
+import pytest
+
+from scout_rl.families import FAMILIES, family
+from scout_rl.settings import SETTINGS, setting
+
+
+def test_every_setting_has_a_small_variant():
+    full = {key for key in SETTINGS if not key.endswith("-small")}
+    assert {f"{key}-small" for key in full} == set(SETTINGS) - full
+    assert all(SETTINGS[f"{key}-small"].windows < SETTINGS[key].windows for key in full)
+
+
+def test_every_family_is_registered():
+    assert {row.family for row in SETTINGS.values()} <= set(FAMILIES)
+
+
+def test_unknown_names_are_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match=r"no setting 'dorkey'; the settings are .*doorkey"):
+        setting("dorkey")
+    with pytest.raises(ValueError, match="no family 'atari'; the families are minigrid"):
+        family("atari")
