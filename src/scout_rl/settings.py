@@ -41,6 +41,8 @@ class Setting:
     evaluate_every: int = 20
     """Windows between two held-out evaluations."""
     n_levels: int = 5
+    schedule_share: float = 0.5
+    """Share of the budget that a shared schedule (``anneal``, ``reverse``) runs over."""
     groups: tuple[Group, ...] = (Group(),)
     oracle_sees_groups: bool = True
     """False where groups are for evaluation only (within-group conflict): ``oracle_group`` is constant."""

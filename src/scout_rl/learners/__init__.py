@@ -1,1 +1,23 @@
-"""Learners: pure functions of a pytree state behind one contract."""
+"""Learners by the key that a setting names, with overrides checked by name."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from scout_rl.learners.learner import Learner
+from scout_rl.learners.ppo import PPO
+
+LEARNERS: dict[str, type] = {"ppo": PPO}
+
+
+def make_learner(key: str, constants: dict[str, Any]) -> Learner:
+    """The learner of that key with these constants changed; one that it does not have is refused."""
+    if key not in LEARNERS:
+        raise ValueError(f"there is no learner {key!r}; there are {', '.join(LEARNERS)}")
+    known = [f.name for f in dataclasses.fields(LEARNERS[key])]
+    for name in constants:
+        if name not in known:
+            raise ValueError(f"learner {key!r} has no constant {name!r}; it has {', '.join(known)}")
+    made: Learner = LEARNERS[key](**constants)
+    return made

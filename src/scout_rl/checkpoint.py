@@ -1,0 +1,115 @@
+"""Checkpoints of a run: immutable folders, written beside and renamed, two kept; loading executes nothing.
+
+    checkpoints/000120/manifest.json   window, config hash, and the SHA-256 of every other file
+    checkpoints/000120/*.npz           named arrays
+
+A folder appears under its name only when every byte of it is on disk. A folder whose hashes do not fit is passed over,
+with a sentence, for the one before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+SCHEMA = 1
+KEPT = 2
+Arrays = Mapping[str, Any]
+
+
+class Checkpoint(NamedTuple):
+    """One checkpoint, as read and verified."""
+
+    window: int
+    parts: dict[str, dict[str, Any]]
+    """Named arrays by part (``learner``, ``curriculum``)."""
+    meta: dict[str, Any]
+    """JSON values."""
+
+
+def write(folder: Path, window: int, identity: str, parts: Mapping[str, Arrays], meta: dict[str, Any]) -> None:
+    """Write the checkpoint of ``window``, then drop all but the newest two."""
+    folder.mkdir(parents=True, exist_ok=True)
+    final = folder / f"{window:08d}"
+    partial = folder / f"{window:08d}.partial"
+    for leftover in (partial, final):
+        if leftover.exists():
+            shutil.rmtree(leftover)
+    partial.mkdir()
+    hashes = {}
+    for name, arrays in parts.items():
+        buffer = io.BytesIO()
+        np.savez(buffer, allow_pickle=False, **{k: np.asarray(v) for k, v in arrays.items()})
+        hashes[f"{name}.npz"] = hashlib.sha256(buffer.getbuffer()).hexdigest()
+        _write(partial / f"{name}.npz", buffer.getbuffer())
+    manifest = {"schema": SCHEMA, "window": window, "identity": identity, "files": hashes, "meta": meta}
+    _write(partial / "manifest.json", json.dumps(manifest).encode())
+    os.rename(partial, final)
+    _sync(folder)
+    for old in _folders(folder)[:-KEPT]:
+        shutil.rmtree(old)
+
+
+def newest(folder: Path, identity: str, say: Callable[[str], None]) -> Checkpoint | None:
+    """Return the newest checkpoint that is whole; ``say`` is told of every one that is not."""
+    for path in reversed(_folders(folder)):
+        try:
+            return _read(path, identity)
+        except _DamagedError as damage:
+            say(f"checkpoint {path} is damaged ({damage}); falling back to the one before it")
+    return None
+
+
+class _DamagedError(Exception):
+    """What is wrong with a checkpoint's bytes."""
+
+
+def _read(path: Path, identity: str) -> Checkpoint:
+    try:
+        manifest = json.loads((path / "manifest.json").read_text())
+    except (OSError, ValueError) as error:
+        raise _DamagedError(f"manifest.json: {error}") from error
+    if manifest.get("schema") != SCHEMA:
+        raise ValueError(f"checkpoint {path} has schema {manifest.get('schema')!r}, this version reads {SCHEMA}")
+    if manifest["identity"] != identity:
+        raise ValueError(f"checkpoint {path} is of another config than the run's own config.json")
+    parts = {}
+    for name, expected in manifest["files"].items():
+        try:
+            data = (path / name).read_bytes()
+        except OSError as error:
+            raise _DamagedError(f"{name}: {error.strerror}") from error
+        if hashlib.sha256(data).hexdigest() != expected:
+            raise _DamagedError(f"{name} does not have its hash")
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            parts[name.removesuffix(".npz")] = {key: file[key] for key in file.files}
+    return Checkpoint(int(manifest["window"]), parts, manifest["meta"])
+
+
+def _folders(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.name.isdigit())
+
+
+def _write(path: Path, data: bytes | memoryview) -> None:
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

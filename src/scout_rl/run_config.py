@@ -1,0 +1,87 @@
+"""What a run is: one frozen value that, with the versions, fixes every number the run leaves behind."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from scout_rl import rules
+from scout_rl.rules.rule import Rule, require
+from scout_rl.settings import Setting, setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """One (setting, rule, seed), and everything that may be varied about it."""
+
+    setting: str
+    """Key of the setting."""
+    rule: str = "scout"
+    """Key of the allocation rule."""
+    seed: int = 40
+    """Of the curriculum, the learner and the rollouts. 100-105 are evaluation seeds, 40-59 for development."""
+    ladder: Literal["manual", "solver"] = "manual"
+    """Hand-built starts, or the states along the solver's trajectories."""
+    levels: int = 5
+    """Levels of the ladder."""
+    windows: int = 0
+    """Budget; 0 takes the setting's."""
+    episodes: int = 16
+    """Rollouts a window."""
+    evaluate_every: int = 0
+    """Windows between held-out evaluations; 0 takes the setting's."""
+    checkpoint_every: int = 50
+    """Windows between checkpoints; no part of the run's identity."""
+    constants: dict[str, Any] = field(default_factory=dict)
+    """The rule's constants, where they differ from its own."""
+    learner: dict[str, Any] = field(default_factory=dict)
+    """The learner's constants, where they differ from the setting's."""
+
+    def __post_init__(self) -> None:
+        chosen = setting(self.setting)
+        require(self.seed >= 0, f"seed is {self.seed}, but cannot be negative")
+        for name in ("windows", "evaluate_every"):
+            require(getattr(self, name) >= 0, f"{name} is {getattr(self, name)}, but cannot be negative")
+            object.__setattr__(self, name, getattr(self, name) or getattr(chosen, name))
+        for name in ("episodes", "checkpoint_every"):
+            require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}, but must be at least 1")
+        schedule = {key: self.horizon(chosen) for key in ("T_anneal", "T") if key in rules.make(self.rule).constants()}
+        object.__setattr__(self, "constants", {**schedule, **self.constants})
+        self.make_rule().init(1, self.levels, [0])  # refuse what does not fit before anything is built
+
+    def horizon(self, chosen: Setting) -> int:
+        """Windows that a shared schedule runs over: the setting's share of the budget."""
+        return max(1, round(chosen.schedule_share * self.windows))
+
+    def make_rule(self) -> Rule:
+        """The rule with its constants; refuses one that the rule does not have."""
+        known = rules.make(self.rule).constants()
+        for name in self.constants:
+            require(name in known, f"rule {self.rule!r} has no constant {name!r}; it has {', '.join(known) or 'none'}")
+        return rules.make(self.rule, **self.constants)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON values, for config.json."""
+        return dataclasses.asdict(self)
+
+    @property
+    def identity(self) -> str:
+        """Hash of all that determines the run's numbers."""
+        return identity(self.as_dict())
+
+
+def identity(config: dict[str, Any]) -> str:
+    """The hash of a config's dict; how often it is saved does not count."""
+    counted = {name: value for name, value in config.items() if name != "checkpoint_every"}
+    return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()
+
+
+def difference(there: dict[str, Any], here: dict[str, Any]) -> str | None:
+    """Name the first field in which two configs differ, or None."""
+    for name in sorted(there.keys() | here.keys()):
+        if name != "checkpoint_every" and there.get(name) != here.get(name):
+            return f"{name} is {there.get(name)!r} there and {here.get(name)!r} here"
+    return None

@@ -1,0 +1,124 @@
+"""The whole training run (Algorithm 1), top to bottom: assign cells, roll out, update, report, evaluate, save.
+
+Killed at any moment and started again with the same config, it ends with the same records: every random number is drawn
+from (seed, window), the records are cut back to the newest checkpoint, and whatever came after it is played again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+
+from scout_rl import checkpoint
+from scout_rl.bank import BankPart
+from scout_rl.curriculum import Curriculum
+from scout_rl.evaluate import Evaluation, evaluator
+from scout_rl.families import family, load_bank
+from scout_rl.learners import make_learner
+from scout_rl.learners.pytree import named, restored
+from scout_rl.run_config import RunConfig
+from scout_rl.run_folder import RunFolder
+from scout_rl.settings import Setting, setting
+from scout_rl.window import device_window
+
+
+class Progress(NamedTuple):
+    """What a progress bar or a sink is told after a window."""
+
+    window: int
+    """Windows closed so far."""
+    success: float
+    """Share of this window's training rollouts that succeeded."""
+    metrics: dict[str, float]
+    evaluation: Evaluation | None
+    """The held-out evaluation taken after this window, if one was due."""
+    frontier: dict[str, float]
+    """Mean frontier of each evaluation group's training contexts; empty for rules without one."""
+
+
+def train(
+    config: RunConfig,
+    path: Path,
+    *,
+    watch: Callable[[Progress], None] = lambda progress: None,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Run ``config`` in the folder ``path``, or continue what is there."""
+    chosen = setting(config.setting)
+    learner = make_learner(chosen.learner, config.learner)
+    home, bank = family(chosen.family), load_bank(chosen)
+    folder = RunFolder(path, config, bank.sha256, say)
+    contexts = bank.train
+    ladder = (home.starts if config.ladder == "manual" else home.solver_ladder)(contexts.contexts, config.levels)
+    play, evaluate = device_window(home, chosen, learner), evaluator(home, chosen, bank.held_out, learner)
+    curriculum = Curriculum(
+        config.make_rule(),
+        len(contexts),
+        config.levels,
+        seed=config.seed,
+        window=config.episodes,
+        oracle_group=contexts.oracle_group,
+        log_dir=path,
+    )
+    root = jax.random.key(config.seed)
+    state, steps = jax.jit(learner.init)(jax.random.fold_in(root, 0)), 0
+
+    found = checkpoint.newest(folder.checkpoints, config.identity, say)
+    if found is None:
+        curriculum.load_state_dict(curriculum.state_dict())  # cuts off records that no checkpoint knows
+    else:
+        say(f"continuing {path} from window {found.window}")
+        curriculum.load_state_dict({**found.meta["curriculum"], "arrays": found.parts["curriculum"]})
+        state, steps = restored(state, found.parts["learner"]), found.meta["environment_steps"]
+    folder.cut(curriculum.windows, evaluated=found is not None)
+    clock = time.perf_counter()
+    if found is None:
+        _evaluate(folder, 0, 0, evaluate(state))
+
+    while curriculum.windows < config.windows:
+        window = curriculum.windows
+        cells = curriculum.assign(config.episodes)
+        starts = {name: array[cells.context, cells.level] for name, array in ladder.items()}
+        played = play(state, starts, jax.random.fold_in(root, window + 1))
+        state, steps = played.state, steps + played.steps
+        folder.metrics.append({"window": window, "environment_steps": steps, **played.metrics})
+        curriculum.report(cells, played.success, played.signal)
+
+        closed, last = curriculum.windows, curriculum.windows == config.windows
+        due = closed % config.evaluate_every == 0 or last
+        evaluation = _evaluate(folder, closed, steps, evaluate(state)) if due else None
+        now = time.perf_counter()
+        folder.timing.append({"window": window, "seconds": round(now - clock, 4)})
+        clock = now
+        if closed % config.checkpoint_every == 0 or last:
+            saved = curriculum.state_dict()
+            parts = {"learner": named(state), "curriculum": saved.pop("arrays")}
+            meta = {"curriculum": saved, "environment_steps": steps}
+            checkpoint.write(folder.checkpoints, closed, config.identity, parts, meta)
+        frontier = mean_frontier(curriculum, contexts, chosen)
+        watch(Progress(closed, float(played.success.mean()), played.metrics, evaluation, frontier))
+
+
+def mean_frontier(curriculum: Curriculum, part: BankPart, chosen: Setting) -> dict[str, float]:
+    """By evaluation group; for showing, no rule sees it."""
+    level = curriculum.frontier
+    if level is None:
+        return {}
+    return {g.name: float(level[part.evaluation_group == i].mean()) for i, g in enumerate(chosen.groups)}
+
+
+def _evaluate(folder: RunFolder, window: int, steps: int, found: Evaluation) -> Evaluation:
+    folder.evaluations.append(
+        {
+            "window": window,
+            "environment_steps": steps,
+            "success": found.success,
+            "groups": found.groups,
+            "outcomes": found.outcomes.astype(int).tolist(),
+        }
+    )
+    return found
