@@ -26,7 +26,7 @@ Start = tuple[Any, dict[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """One simulator state: named arrays, the codec that read them, and the library versions they belong to."""
+    """One simulator state: named arrays, the codec that read them, the library versions they belong to."""
 
     arrays: Mapping[str, Array]
     codec: str

@@ -29,7 +29,7 @@ class GoalEnvCodec(MujocoCodec):
         return "gymnasium_robotics.core.GoalEnv" in names and bool(simulations(base))
 
     def goal(self, state: State) -> Array | None:
-        """The desired goal; the parts of a dictionary goal one after the other, in the order of their names."""
+        """The desired goal; of a dictionary goal the parts one after the other, sorted by name."""
         whole = state.arrays.get("attributes/goal")
         if whole is not None:
             return whole
@@ -37,7 +37,7 @@ class GoalEnvCodec(MujocoCodec):
         return np.concatenate([state.arrays[name].ravel() for name in parts]) if parts else None
 
     def info(self, base: Env, observation: Any) -> dict[str, Any]:
-        """Mazes say at reset whether the start is a success, task lists what is left of them; others nothing."""
+        """Mazes say at reset whether the start is a success, task lists what is left; others nothing."""
         inner = held_env(base)
         info = super().info(inner if inner is not None else base, observation)
         if hasattr(base, "maze"):

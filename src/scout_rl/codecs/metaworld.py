@@ -1,8 +1,8 @@
 """Codec of any Meta-World v3 task.
 
-Meta-World holds a good part of the state outside MuJoCo's: the goal site and furniture in the model, the task's
-vector and first positions on the object, and the mocap target, which integrates the actions. All of it is in
-the state. Its own ``get_env_state`` stores ``qpos`` and ``qvel`` only.
+Meta-World holds a good part of the state outside MuJoCo's: the goal site and furniture in the model, the
+task's vector and first positions on the object, and the mocap target, which integrates the actions. All of it
+is in the state. Its own ``get_env_state`` stores ``qpos`` and ``qvel`` only.
 """
 
 from __future__ import annotations

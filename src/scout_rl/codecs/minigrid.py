@@ -1,7 +1,7 @@
 """Codec of any MiniGrid or BabyAI environment.
 
-``grid``, ``agent_pos``, ``agent_dir`` and ``carrying`` are plain arrays in MiniGrid's own encoding, so that a batch
-simulator can read and write them. The rest (mission, instruction verifiers, references such as "the ball to
+``grid``, ``agent_pos``, ``agent_dir`` and ``carrying`` are plain arrays in MiniGrid's own encoding, so that a
+batch simulator can read and write them. The rest (mission, instruction verifiers, references such as "the ball to
 fetch", random generator) is kept as attributes. Where a grid array was edited, the array wins.
 """
 
@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from scout_rl.archive import Array, pack_json, unpack_json
-from scout_rl.codecs.attributes import Capture, Restore, own_packages
+from scout_rl.codecs.attributes import Capture, own_packages
 from scout_rl.codecs.codec import Env, Start, State, check_origin, installed, restart
+from scout_rl.codecs.restoring import Restore
 
 STORED_APART = ("grid", "agent_pos", "agent_dir", "carrying", "step_count")
 NOTHING = np.zeros(3, dtype=np.uint8)
@@ -123,6 +124,7 @@ def _restore(base: Env, state: State, generators: bool) -> None:
         unpack_json(state.arrays["attributes"]),
         arrays,
         packages=own_packages(base),
+        skip=STORED_APART,
         generators=generators,
         label=lookup,
         extra=("cells", "carrying"),

@@ -2,8 +2,8 @@
 
 The state is MuJoCo's integration state, the parts of the model that environments move (goal sites, a shelf,
 masses under domain randomisation), and the attributes of the environment object, its random generators
-included. ``mj_step`` leaves derived quantities (``xpos``) one substep behind ``qpos``; a restore computes them
-anew, so the first observation may differ from the uninterrupted one in the last digits.
+included. ``mj_step`` leaves derived quantities (``xpos``) one substep behind ``qpos``; a restore computes
+them anew, so the first observation may differ from the uninterrupted one in the last digits.
 """
 
 from __future__ import annotations
@@ -17,20 +17,34 @@ import mujoco
 import numpy as np
 
 from scout_rl.archive import Array, pack_json, unpack_json
-from scout_rl.codecs.attributes import Capture, Restore, is_env, own_packages
+from scout_rl.codecs.attributes import Capture, is_env, own_packages
 from scout_rl.codecs.codec import Env, Start, State, check_origin, installed, restart
+from scout_rl.codecs.restoring import Restore
 
-DATA_FIELDS = """time qpos qvel act qacc_warmstart ctrl qfrc_applied xfrc_applied eq_active mocap_pos mocap_quat
-userdata plugin_state""".split()
+# fmt: off
+DATA_FIELDS = (
+    "time", "qpos", "qvel", "act", "qacc_warmstart", "ctrl", "qfrc_applied", "xfrc_applied",
+    "eq_active", "mocap_pos", "mocap_quat", "userdata", "plugin_state",
+)
+# fmt: on
 """mjSTATE_INTEGRATION by name: the bit layout of the raw vector changes between versions."""
 
-MODEL_FIELDS = """body_pos body_quat geom_pos geom_quat geom_rgba site_pos site_quat site_size site_rgba eq_data
-body_mass body_inertia body_subtreemass body_invweight0 geom_friction dof_damping dof_frictionloss dof_invweight0
-actuator_gainprm actuator_biasprm""".split()
+# fmt: off
+MODEL_FIELDS = (
+    "body_pos", "body_quat", "geom_pos", "geom_quat", "geom_rgba", "site_pos", "site_quat",
+    "site_size", "site_rgba", "eq_data", "body_mass", "body_inertia", "body_subtreemass",
+    "body_invweight0", "geom_friction", "dof_damping", "dof_frictionloss", "dof_invweight0",
+    "actuator_gainprm", "actuator_biasprm",
+)
+# fmt: on
 """What environments change in the model while they run: placements, colours, randomised dynamics."""
 
-IDENTITY_FIELDS = """names jnt_type body_parentid geom_type geom_bodyid eq_type actuator_trntype geom_size jnt_axis
-jnt_range actuator_gear""".split()
+# fmt: off
+IDENTITY_FIELDS = (
+    "names", "jnt_type", "body_parentid", "geom_type", "geom_bodyid", "eq_type", "actuator_trntype",
+    "geom_size", "jnt_axis", "jnt_range", "actuator_gear",
+)
+# fmt: on
 """What makes two models the same one (floats compared in single precision)."""
 
 OPTION_FIELDS = ("gravity", "wind", "timestep", "density", "viscosity")
@@ -156,7 +170,8 @@ class MujocoCodec:
             if name.startswith("attributes/")
         }
         value = unpack_json(state.arrays["attributes"])
-        Restore(base, value, arrays, packages=own_packages(base), generators=generators).attributes()
+        packages, skip = own_packages(base), self.skipped()
+        Restore(base, value, arrays, packages=packages, skip=skip, generators=generators).attributes()
 
 
 def simulations(base: Env) -> list[tuple[Any, Any]]:
