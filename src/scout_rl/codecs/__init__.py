@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from scout_rl.codecs.codec import Codec, Env, State, layers
 
 if TYPE_CHECKING:
-    from scout_rl.codecs.verify import Check, Drift, Verdict, verify_codec, verify_codec_main, verify_codecs
+    from scout_rl.codecs.verdict import Check, Drift, Verdict
+    from scout_rl.codecs.verify import verify_codec, verify_codec_main, verify_codecs
 
 __all__ = [
     "Check",

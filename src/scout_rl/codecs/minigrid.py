@@ -1,8 +1,8 @@
 """Codec of any MiniGrid or BabyAI environment.
 
 ``grid``, ``agent_pos``, ``agent_dir`` and ``carrying`` are plain arrays in MiniGrid's own encoding, so that a
-batch simulator can read and write them. The rest (mission, instruction verifiers, references such as "the ball to
-fetch", random generator) is kept as attributes. Where a grid array was edited, the array wins.
+batch simulator can read and write them. The rest (mission, instruction verifiers, references such as "the
+ball to fetch", random generator) is kept as attributes. Where a grid array was edited, the array wins.
 """
 
 from __future__ import annotations

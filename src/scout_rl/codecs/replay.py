@@ -98,9 +98,7 @@ class EnvSource:
         if hasattr(env, "unwrapped"):
             return cls._of_instance(env)
         reference_or_reason = _function_reference(env)
-        name = getattr(env, "__name__", None) or getattr(
-            getattr(env, "func", None), "__name__", "environment"
-        )
+        name = str(getattr(getattr(env, "func", env), "__name__", "environment"))
         if isinstance(reference_or_reason, str):
             return cls(name, env, None, reference_or_reason)
         arguments = [*reference_or_reason["args"], *reference_or_reason["kwargs"].values()]

@@ -1,13 +1,14 @@
 """Does a restored episode start anew: its time limits and its wrappers?
 
-Step counters are found, not known by name: whole numbers, on any wrapper or on the environment, that go up by one
-with every step.
+Step counters are found, not known by name: whole numbers, on any wrapper or on the environment, that go up
+by one with every step.
 """
 
 from __future__ import annotations
 
 import types
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -105,7 +106,7 @@ def _find_counters(trial: Trial) -> tuple[dict[str, int], State | None]:
 
 def _rises_by_one(values: Sequence[int | None]) -> bool:
     numbers = [v for v in values if v is not None]
-    return len(numbers) == len(values) and all(b - a == 1 for a, b in zip(numbers, numbers[1:], strict=False))
+    return len(numbers) == len(values) and all(b - a == 1 for a, b in pairwise(numbers))
 
 
 def _numbers(env: Env) -> dict[str, int]:
