@@ -34,7 +34,7 @@ class State:
 
     def __post_init__(self) -> None:
         frozen = {}
-        for name, value in self.arrays.items():
+        for name, value in sorted(self.arrays.items()):
             array = np.array(value)
             if array.dtype.hasobject:
                 raise ValueError(f"array {name!r} of a state holds Python objects; states hold plain arrays.")

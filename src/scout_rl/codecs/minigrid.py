@@ -27,6 +27,7 @@ class MiniGridCodec:
 
     key = "minigrid"
     exact = True
+    place = ("grid", "agent_pos", "agent_dir", "carrying")
 
     @staticmethod
     def fits(env: Env) -> bool:

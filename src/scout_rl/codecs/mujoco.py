@@ -60,6 +60,8 @@ class MujocoCodec:
     goal_attribute: str | None = None
     exact = False
     """Whether a restore must show the observation that the uninterrupted environment showed."""
+    place = ("qpos", "mocap_pos")
+    """The arrays that say where things are: neighbouring levels should differ in them."""
 
     def __init__(self, observe: Callable[[Env], Any] | None = None) -> None:
         self._observe = observe
