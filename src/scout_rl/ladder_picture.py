@@ -70,11 +70,12 @@ def _picture(env: Env) -> Array | str:
 
 @cache
 def mujoco_renders() -> bool:
-    """Whether MuJoCo can render on this machine: tried in a child, for its second failure ends the process."""
+    """Whether MuJoCo can render here: tried in a child, for its second failure ends the process."""
     trial = (
         "import mujoco\n"
         "from gymnasium.envs.mujoco.mujoco_rendering import OffScreenViewer\n"
-        "model = mujoco.MjModel.from_xml_string('<mujoco><worldbody><geom size=\".1\"/></worldbody></mujoco>')\n"
+        "xml = '<mujoco><worldbody><geom size=\".1\"/></worldbody></mujoco>'\n"
+        "model = mujoco.MjModel.from_xml_string(xml)\n"
         "data = mujoco.MjData(model)\n"
         "mujoco.mj_forward(model, data)\n"
         "assert OffScreenViewer(model, data, 16, 16).render('rgb_array').shape == (16, 16, 3)\n"
@@ -92,7 +93,7 @@ def _simulations(env: Env) -> list[tuple[Any, Any]]:
 
 
 def _sketch(axis: Any, env: Env, reason: str) -> None:
-    """Without a renderer: the centres of the geoms seen from the front, large ones left out, or the reason."""
+    """Without a renderer: the centres of the geoms, large ones left out, and the reason."""
     axis.text(0.5, 0.02, reason, ha="center", va="bottom", fontsize=5, transform=axis.transAxes)
     for model, data in _simulations(env):
         small = model.geom_rbound < 0.5 * model.stat.extent

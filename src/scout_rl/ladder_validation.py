@@ -199,7 +199,7 @@ def _finite(name: str, array: Array) -> bool:
 
 def _usual_goal(codec: Codec, levels: Sequence[Sequence[State]]) -> Array | None:
     """The goal that most states of a context carry (ties: the lower level's)."""
-    goal_of = getattr(codec, "goal", lambda state: None)
+    goal_of: Callable[[State], Array | None] = getattr(codec, "goal", lambda state: None)
     goals = [goal for states in levels for state in states if (goal := goal_of(state)) is not None]
     if not goals:
         return None
@@ -229,5 +229,4 @@ def _place(codec: Codec, state: State) -> Array | None:
     ]
     if not found:
         return None
-    place: Array = np.concatenate(found)
-    return place
+    return np.asarray(np.concatenate(found))
