@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import gymnasium as gym
 import gymnasium_robotics
 import numpy as np
@@ -13,10 +10,8 @@ import pytest
 from scout_rl.codecs import codec_for
 from scout_rl.ladder import Ladder
 from scout_rl.ladder_validation import validate
-from trajectories import open_drawer, pick_up
-
-sys.path.insert(0, str(Path(__file__).parent / "codecs"))
-import planted  # noqa: E402
+from tests.codecs import planted
+from tests.trajectories import open_drawer, pick_up
 
 gym.register_envs(gymnasium_robotics)
 FINGERS = ("robot0:l_gripper_finger_joint", "robot0:r_gripper_finger_joint")
@@ -56,13 +51,14 @@ def test_ladder_finishes_the_task_from_every_level(drawers):
     for level in range(ladder.n_levels):
         observation, _ = codec.set_state(env, ladder.states(0, level)[0])
         policy = ENV_POLICY_MAP["drawer-open-v3"]()
-        for number in range(1, 200):
+        steps.append(0)
+        while steps[-1] < 200:
+            steps[-1] += 1
             action = np.clip(policy.get_action(observation), -1, 1).astype(np.float32)
             observation, _, _, _, info = env.step(action)
             if info["success"]:
                 break
         assert info["success"]
-        steps.append(number)
     assert steps == sorted(steps, reverse=True)
     assert steps[0] > 4 * steps[-1]
 
@@ -145,7 +141,7 @@ def test_dropped_grasp_is_found():
         u = env.unwrapped
         grip = u._utils.get_site_xpos(u.model, u.data, "robot0:grip")
         thing = u._utils.get_site_xpos(u.model, u.data, "object0")
-        return bool(np.linalg.norm(grip - thing) < 0.04)
+        return bool(np.linalg.norm(grip - thing) < 0.06)
 
     settle = [np.array([0, 0, 0, -1], dtype=np.float32)] * 6
     options = {"holds": holds, "settle": settle}
@@ -155,7 +151,7 @@ def test_dropped_grasp_is_found():
     lost = ladder.states(0, 2)[0]
     at = {n: env.unwrapped.model.joint(n).qposadr[0] for n in ("object0:joint", *FINGERS)}
     below = lost.arrays["qpos"].copy()
-    below[at["object0:joint"] + 2] -= 0.03  # 3 cm lower, and the fingers open: it slips out as they close
+    below[at["object0:joint"] + 2] -= 0.045  # lower, and the fingers open: it falls out of them
     below[[at[finger] for finger in FINGERS]] = 0.05
     report = validate(replaced(ladder, 0, 2, lost.replace(qpos=below)), env, **options)
     assert report.invalid_cells == {(0, 2)}, str(report)

@@ -13,7 +13,7 @@ from gymnasium.wrappers import TimeLimit
 from scout_rl.codecs import codec_for
 from scout_rl.minari_data import from_minari, to_minari
 from scout_rl.recorder import Recorder, Trajectory
-from trajectories import drawn
+from tests.trajectories import drawn
 
 gym.register_envs(gymnasium_robotics)
 
@@ -39,7 +39,7 @@ def reached():
 
 
 def test_what_is_recorded(reached):
-    env, trajectory = reached
+    _, trajectory = reached
     assert len(trajectory) == 12
     assert len(trajectory.states) == 13
     assert trajectory.actions.shape == (12, 4)
@@ -172,7 +172,7 @@ def test_minari_in_by_replay(reached, datasets):
 def test_minari_replays_that_fail_are_named(reached, datasets):
     env, trajectory = reached
     other = plain_dataset(env, trajectory, -trajectory.actions, "scout/other-v0")
-    with pytest.raises(ValueError, match="episode 0: the replay shows another .* than was recorded"):
+    with pytest.raises(ValueError, match=r"episode 0: the replay shows another .* than was recorded"):
         from_minari(other, env)
     with pytest.raises(ValueError, match="episode 0: the replay of its 12 actions does not succeed"):
         from_minari(other, env, tolerance=np.inf)

@@ -61,7 +61,7 @@ def pick_up(env: Any, seed: int) -> Trajectory:
     def held() -> np.ndarray:
         return observation["observation"][3:6]
 
-    phase(10, 1.0, lambda: held() + [0, 0, 0.08])
+    phase(10, 1.0, lambda: held() + np.array([0, 0, 0.08]))
     phase(8, 1.0, held)
     phase(6, -1.0, held)
     phase(25, -1.0, lambda: observation["desired_goal"])

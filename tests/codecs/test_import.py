@@ -5,8 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 
-LIGHT = ("scout_rl.codecs", "scout_rl.ladder", "scout_rl.ladder_validation", "scout_rl.ladder_picture",
-         "scout_rl.trajectory", "scout_rl.minari_data", "scout_rl.progress", "scout_rl.codecs.verify")  # fmt: skip
+LIGHT = (
+    "scout_rl.codecs",
+    "scout_rl.codecs.verify",
+    "scout_rl.trajectory",
+    "scout_rl.minari_data",
+    "scout_rl.ladder",
+    "scout_rl.ladder_validation",
+    "scout_rl.ladder_picture",
+)
 HEAVY = {"gymnasium", "mujoco", "metaworld", "minigrid", "minari", "matplotlib", "jax", "torch"}
 
 

@@ -11,9 +11,9 @@ from gymnasium.utils import seeding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import planted
 from scout_rl.codecs import Codec, State, codec_for
 from scout_rl.codecs.deepcopy import DeepcopyCodec
+from tests.codecs import planted
 
 DTYPES = st.sampled_from([np.float64, np.float32, np.int64, np.uint8, np.bool_, np.dtype("<U3")])
 ARRAYS = st.dictionaries(
@@ -159,7 +159,7 @@ def test_classes_of_other_packages_cannot_be_named():
     env, codec = planted.Walk(), planted.WalkCodec()
     env.reset(seed=0)
     state = codec.get_state(env)
-    text = state.arrays["attributes"].tobytes().replace(b"planted:Thing", b"subprocess:Popen")
+    text = state.arrays["attributes"].tobytes().replace(b"tests.codecs.planted:Thing", b"subprocess:Popen")
     evil = state.replace(attributes=np.frombuffer(text, dtype=np.uint8))
     with pytest.raises(ValueError, match="no package of this environment"):
         codec.set_state(env, evil)
@@ -189,7 +189,7 @@ def test_minigrid_arrays_can_be_edited_by_a_batch_simulator():
     env.reset(seed=1)
     codec, base = codec_for(env), env.unwrapped
     state = codec.get_state(env)
-    key = [i for i, thing in enumerate(base.grid.grid) if thing is not None and thing.type == "key"][0]
+    key = next(i for i, thing in enumerate(base.grid.grid) if thing is not None and thing.type == "key")
     grid = state.arrays["grid"].copy()
     column, row = key % base.width, key // base.width
     carried, grid[column, row] = grid[column, row].copy(), (1, 0, 0)

@@ -7,9 +7,9 @@ import functools
 import gymnasium as gym
 import pytest
 
-import planted
 from scout_rl.codecs import codec_for, verify_codec, verify_codec_main, verify_codecs
 from scout_rl.codecs.mujoco import MujocoCodec
+from tests.codecs import planted
 
 ENVIRONMENTS = {
     "Ant-v5": "MujocoCodec",

@@ -9,8 +9,8 @@ import gymnasium_robotics
 import minigrid  # noqa: F401  (registers its environments)
 import pytest
 
-import planted
 from scout_rl.codecs import verify_codec
+from tests.codecs import planted
 
 gym.register_envs(gymnasium_robotics)
 
@@ -25,9 +25,20 @@ def registered(*starts: str) -> list[str]:
 
 
 MUJOCO = registered(
-    "Ant-", "HalfCheetah", "Hopper", "Humanoid", "Inverted", "Pusher", "Reacher", "Swimmer", "Walker2d", "Adroit"
+    "Ant-",
+    "HalfCheetah",
+    "Hopper",
+    "Humanoid",
+    "Inverted",
+    "Pusher",
+    "Reacher",
+    "Swimmer",
+    "Walker2d",
+    "Adroit",
 )
-GOALS = registered("FetchReach", "FetchPush", "FetchSlide", "FetchPick", "Hand", "PointMaze", "AntMaze", "FrankaK")
+GOALS = registered(
+    "FetchReach", "FetchPush", "FetchSlide", "FetchPick", "Hand", "PointMaze", "AntMaze", "FrankaK"
+)
 GRIDS = registered("MiniGrid-", "BabyAI-")
 
 
