@@ -12,7 +12,7 @@ import numpy as np
 
 from scout_rl.archive import Array
 from scout_rl.codecs import codec_for
-from scout_rl.codecs.codec import Codec, Env, State
+from scout_rl.codecs.codec import Codec, Env, State, is_made
 from scout_rl.codecs.compare import difference
 from scout_rl.codecs.replay import continue_play, play, sample_actions
 from scout_rl.ladder import Ladder
@@ -86,7 +86,7 @@ def validate(
     (``goals[context]``, by default the goal that most of the context's states carry), or is a level-0 start
     that is already a success.
     """
-    made = not hasattr(env, "unwrapped")
+    made = not is_made(env)
     env = env() if made else env
     env.reset(seed=seed)
     checks = _Checks(env, codec if codec is not None else codec_for(env), horizon, seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import gymnasium as gym
+import mujoco
 import numpy as np
 
 from scout_rl.codecs.deepcopy import DeepcopyCodec
@@ -63,6 +64,38 @@ class Walk(gym.Env):
 
 def walk() -> Walk:
     return Walk()
+
+
+PENDULUM = """<mujoco><worldbody><body name="arm"><joint name="hinge" type="hinge" axis="0 1 0"/>
+<geom type="capsule" size=".02" fromto="0 0 0 0 0 -.5"/></body></worldbody>
+<actuator><motor joint="hinge"/></actuator></mujoco>"""
+
+
+class Pendulums(gym.Env):
+    """Two simulations in a class of one's own, which has neither `model` and `data` nor `_get_obs`."""
+
+    def __init__(self) -> None:
+        self.observation_space = gym.spaces.Box(-np.inf, np.inf, (4,))
+        self.action_space = gym.spaces.Box(-1, 1, (2,))
+        self.left_model, self.right_model = (mujoco.MjModel.from_xml_string(PENDULUM) for _ in range(2))
+        self.left, self.right = mujoco.MjData(self.left_model), mujoco.MjData(self.right_model)
+
+    def angles(self):
+        return np.array([*self.left.qpos, *self.left.qvel, *self.right.qpos, *self.right.qvel], np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        for model, data in ((self.left_model, self.left), (self.right_model, self.right)):
+            mujoco.mj_resetData(model, data)
+            data.qpos[:] = self.np_random.uniform(-1, 1)
+        self.wind = float(self.np_random.uniform(-0.1, 0.1))
+        return self.angles(), {}
+
+    def step(self, action):
+        self.left.ctrl[:], self.right.ctrl[:] = action[0] + self.wind, action[1]
+        mujoco.mj_step(self.left_model, self.left, 5)
+        mujoco.mj_step(self.right_model, self.right, 5)
+        return self.angles(), 0.0, False, False, {}
 
 
 class Socket:

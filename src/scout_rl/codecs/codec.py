@@ -98,6 +98,11 @@ def installed(library: str) -> str:
     return version(library)
 
 
+def is_made(env: Any) -> bool:
+    """Whether this is an environment, and not a function or class that makes one."""
+    return hasattr(env, "unwrapped") and not isinstance(env, type)
+
+
 def layers(env: Env) -> Iterator[Env]:
     """The wrappers from the outermost to the innermost, then the environment itself."""
     while env is not env.unwrapped:

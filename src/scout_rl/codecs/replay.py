@@ -9,7 +9,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from scout_rl.archive import Array, read_archive, write_archive
-from scout_rl.codecs.codec import Codec, Env, State
+from scout_rl.codecs.codec import Codec, Env, State, is_made
 from scout_rl.codecs.compare import flatten
 
 LIBRARIES = ("gymnasium_robotics", "minigrid", "metaworld")
@@ -65,6 +66,37 @@ def last_observation(playback: Playback, fallback: Any) -> Any:
     return {k: v for k, v in seen.items() if k not in ends} or fallback
 
 
+class Watched:
+    """The last observation of an environment, and whether its reset gave it."""
+
+    observation: Any = None
+    just_reset: bool = False
+
+
+@contextmanager
+def watching(base: Env) -> Iterator[Watched]:
+    """Note what the innermost environment shows, below all wrappers."""
+    watched = Watched()
+    own_reset, own_step = base.reset, base.step
+
+    @functools.wraps(own_reset)
+    def reset(*args: Any, **kwargs: Any) -> Any:
+        result = own_reset(*args, **kwargs)
+        watched.observation, watched.just_reset = copy.deepcopy(result[0]), True
+        return result
+
+    def step(action: Any) -> Any:
+        result = own_step(action)
+        watched.observation, watched.just_reset = copy.deepcopy(result[0]), False
+        return result
+
+    base.reset, base.step = reset, step
+    try:
+        yield watched
+    finally:
+        del base.reset, base.step
+
+
 def sample_actions(env: Env, seed: int, count: int) -> list[Any]:
     """``count`` random actions from a seed; the environment's own space is left alone."""
     space = copy.deepcopy(env.action_space)
@@ -95,7 +127,7 @@ class EnvSource:
             reference = {"kind": "id", "id": env[0], "kwargs": dict(env[1])}
             text = "".join(f" {value}" for value in env[1].values())
             return cls(env[0] + text, functools.partial(make_env, reference), reference)
-        if hasattr(env, "unwrapped"):
+        if is_made(env):
             return cls._of_instance(env)
         reference_or_reason = _function_reference(env)
         name = str(getattr(getattr(env, "func", env), "__name__", "environment"))

@@ -10,7 +10,7 @@ import numpy as np
 from scout_rl.archive import Array, unpack_json
 from scout_rl.codecs import codec_for
 from scout_rl.codecs.attributes import readable
-from scout_rl.codecs.codec import Codec, Env, State, layers
+from scout_rl.codecs.codec import Codec, Env, State, is_made, layers
 from scout_rl.codecs.compare import Difference, difference, different_arrays, flatten
 from scout_rl.codecs.replay import (
     EnvSource,
@@ -24,6 +24,7 @@ from scout_rl.codecs.replay import (
     play,
     play_in_new_process,
     sample_actions,
+    watching,
 )
 from scout_rl.codecs.restarts import check_time_limit, check_wrappers
 from scout_rl.codecs.verdict import Check, Drift, Verdict
@@ -73,9 +74,11 @@ def verify_codecs(
 
 def verify_codec_main(env_id: str, kwargs: Mapping[str, Any] | None = None) -> int:
     """Print the verdict on a registered environment; the exit status is 0 where it restores exactly."""
+    from gymnasium.error import Error
+
     try:
         verdict = verify_codec((env_id, dict(kwargs or {})))
-    except ValueError as error:
+    except (ValueError, Error) as error:
         print(f"{env_id}: {error}")
         return 1
     print(verdict)
@@ -87,7 +90,7 @@ class _Trial:
 
     def __init__(self, env: Any, codec: Codec | None, seed: int, n_states: int, horizon: int) -> None:
         self.source = EnvSource.of(env)
-        self.given = env if hasattr(env, "unwrapped") else None
+        self.given = env if is_made(env) else None
         self.env: Env = self.given if self.given is not None else self.source.make()  # type: ignore[misc]
         self.seed, self.horizon = seed, horizon
         self.seeds = [seed + 10 + i for i in range(n_states)]
@@ -95,16 +98,23 @@ class _Trial:
         self.states: list[State] = []
         self.originals: list[Playback] = []
         self.restored: list[Playback] = []
-        observation, self.reset_info = self.env.reset(seed=seed)
-        self.reset_form = flatten(observation)
-        self.codec = codec if codec is not None else codec_for(self.env)
-        for action_seed in self.seeds:
-            self.states.append(self.codec.get_state(self.env))
-            playback = continue_play(self.env, observation, self.actions(action_seed))
-            self.originals.append(playback)
-            observation = last_observation(playback, observation)
-            if ended(playback):
-                observation, _ = self.env.reset()
+        self.seen: list[tuple[dict[str, Array], bool]] = []
+        self._roll_out(codec)
+
+    def _roll_out(self, codec: Codec | None) -> None:
+        """The states, how the uninterrupted episode goes on, and what the innermost environment showed."""
+        with watching(self.env.unwrapped) as watched:
+            observation, self.reset_info = self.env.reset(seed=self.seed)
+            self.reset_form = flatten(observation)
+            self.codec = codec if codec is not None else codec_for(self.env)
+            for action_seed in self.seeds:
+                self.states.append(self.codec.get_state(self.env))
+                self.seen.append((flatten(watched.observation), watched.just_reset))
+                playback = continue_play(self.env, observation, self.actions(action_seed))
+                self.originals.append(playback)
+                observation = last_observation(playback, observation)
+                if ended(playback):
+                    observation, _ = self.env.reset()
 
     def actions(self, seed: int, count: int | None = None) -> list[Any]:
         return sample_actions(self.env, seed, self.horizon if count is None else count)
@@ -222,16 +232,19 @@ class _Trial:
             numbers = ours is not None and theirs is not None and ours.dtype.kind != "U"
             if ours is None or theirs is None or (numbers and _form(ours) != _form(theirs)):
                 problem = f"{name} is not of the form that reset() returns"
-        if problem is None and getattr(self.codec, "exact", False):
-            for index, playback in enumerate(self.restored):
-                found = difference(at_step(playback, 0), at_step(self.originals[index], 0))
-                if found is not None:
-                    problem = f"the observation of state {index} is not the original's: {found}"
         missing = sorted(set(self.reset_info) - set(info))
+        note = f"info lacks {', '.join(missing)}, which reset() gives" if missing else None
+        if problem is None and getattr(self.codec, "exact", False):
+            for (seen, just_reset), state in zip(self.seen, self.states, strict=True):
+                now, _ = self.codec.set_state(self.env.unwrapped, state)
+                found = difference(flatten(now), seen)
+                if found is not None and just_reset:
+                    note = f"reset() itself shows another observation than its state: {found}"
+                elif found is not None:
+                    problem = f"the observation of a state is not the original's: {found}"
         self.add("observation", problem, "observation and info as from reset()")
-        if problem is None and missing:
-            text = f"info lacks {', '.join(missing)}, which reset() gives"
-            self.checks[-1] = Check("observation", "note", text)
+        if problem is None and note:
+            self.checks[-1] = Check("observation", "note", note)
 
     def drift(self) -> Drift:
         start: Difference | None = None
