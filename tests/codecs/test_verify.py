@@ -74,6 +74,7 @@ def test_right_codec_of_an_own_environment():
     verdict = verify_codec(planted.walk, planted.WalkCodec())
     assert verdict.ok, str(verdict)
     assert verdict.check("new process").status == "pass"
+    assert verdict.check("round trip").text.endswith("came later and stay: attributes.last")
     assert "restores exactly" in str(verdict)
 
 

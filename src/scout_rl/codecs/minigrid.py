@@ -125,7 +125,6 @@ def _restore(base: Env, state: State, generators: bool) -> None:
         unpack_json(state.arrays["attributes"]),
         arrays,
         packages=own_packages(base),
-        skip=STORED_APART,
         generators=generators,
         label=lookup,
         extra=("cells", "carrying"),

@@ -172,8 +172,7 @@ class MujocoCodec:
             if name.startswith("attributes/")
         }
         value = unpack_json(state.arrays["attributes"])
-        packages, skip = own_packages(base), self.skipped()
-        Restore(base, value, arrays, packages=packages, skip=skip, generators=generators).attributes()
+        Restore(base, value, arrays, packages=own_packages(base), generators=generators).attributes()
 
 
 def simulations(base: Env) -> list[tuple[Any, Any]]:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import collections
 import random
 import sys
-import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from scout_rl.archive import Array
-from scout_rl.codecs.attributes import SKIPPED, Capture, attributes_of, class_name, is_constant
+from scout_rl.codecs.attributes import class_name
 
 BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _MISSING = object()
@@ -25,7 +24,8 @@ _MISSING = object()
 class Restore:
     """One pass that puts captured attributes back onto a live root object of the same class.
 
-    With ``generators=False`` the live random generators run on; the captured ones are left aside.
+    With ``generators=False`` the live random generators run on; the captured ones are left aside. Attributes
+    that the live object has and the state has not stay: they may be the user's, or newer than the state.
     """
 
     def __init__(
@@ -35,7 +35,6 @@ class Restore:
         arrays: dict[str, Array],
         *,
         packages: Iterable[str],
-        skip: Iterable[str] = (),
         generators: bool = True,
         label: Callable[[str], Any] | None = None,
         extra: Iterable[str] = (),
@@ -43,7 +42,6 @@ class Restore:
         self._nodes = value["nodes"]
         self._arrays = arrays
         self._packages = frozenset(packages)
-        self._skip = SKIPPED | frozenset(skip)
         self._generators = generators
         self._label = label
         self._made: dict[int, Any] = {}
@@ -66,13 +64,6 @@ class Restore:
             after = self._decode(encoded, before, where)
             if after is not before:
                 object.__setattr__(live, name, after)
-        for name in attributes_of(live).keys() - attributes.keys() - self._skip:
-            if self._is_data(getattr(live, name)):  # it came after the state: an episode's leftover
-                object.__delattr__(live, name)
-
-    def _is_data(self, value: Any) -> bool:
-        holder = types.SimpleNamespace(value=value)
-        return not is_constant(value) and not Capture(holder, packages=self._packages).left_out
 
     def _decode(self, encoded: Any, live: Any, path: str) -> Any:
         if not isinstance(encoded, dict):
