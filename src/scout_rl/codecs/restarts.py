@@ -34,7 +34,7 @@ ACROSS_EPISODES = {
 """What Gymnasium's wrappers keep across episodes on purpose, and never show to the agent."""
 
 
-class Trial(Protocol):
+class UnderTest(Protocol):
     """What these checks need of the environment under test."""
 
     env: Env
@@ -49,7 +49,7 @@ class Trial(Protocol):
         """Random actions from a seed."""
 
 
-def check_time_limit(trial: Trial) -> tuple[str, str]:
+def check_time_limit(trial: UnderTest) -> tuple[str, str]:
     """Status and text: every step counter has, after a restore, the value that it has after a reset."""
     counters, state = _find_counters(trial)
     if state is None:
@@ -70,7 +70,7 @@ def check_time_limit(trial: Trial) -> tuple[str, str]:
     return "note", f"{said}; no time limit was seen to depend on it"
 
 
-def check_wrappers(trial: Trial) -> tuple[str, str]:
+def check_wrappers(trial: UnderTest) -> tuple[str, str]:
     """Status and text: two restores leave every wrapper the same; what stays different is named."""
     snapshots = []
     for disturbance in (5, 6):
@@ -84,7 +84,7 @@ def check_wrappers(trial: Trial) -> tuple[str, str]:
     return "pass", f"restarted: {', '.join(names)}" if names else "there are none"
 
 
-def _find_counters(trial: Trial) -> tuple[dict[str, int], State | None]:
+def _find_counters(trial: UnderTest) -> tuple[dict[str, int], State | None]:
     """Counters with their value after a reset, and a state late enough in an episode to tell."""
     for attempt in range(5):
         trial.env.reset(seed=trial.seed + 40 + attempt)
@@ -120,7 +120,7 @@ def _numbers(env: Env) -> dict[str, int]:
     return found
 
 
-def _steps_to_truncation(trial: Trial, state: State | None) -> int | None:
+def _steps_to_truncation(trial: UnderTest, state: State | None) -> int | None:
     if state is None:
         trial.env.reset(seed=trial.seed)
     else:
