@@ -201,8 +201,9 @@ class Trial:
         after: Difference | None = None
         for ours, theirs in zip(self.restored, self.originals, strict=True):
             start = _worse(start, difference(at_step(ours, 0), at_step(theirs, 0)))
-            both = {k for k in ours.keys() & theirs.keys() if not k.startswith("0/")}
-            both = {k for k in both if not k.endswith("/truncated")}
+            both = [
+                k for k in ours if k in theirs and not k.startswith("0/") and not k.endswith("/truncated")
+            ]
             after = _worse(after, difference({k: ours[k] for k in both}, {k: theirs[k] for k in both}))
         return Drift(start, after, self.horizon)
 
