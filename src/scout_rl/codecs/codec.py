@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from scout_rl.archive import Array, content_hash, read_archive, write_archive
+from scout_rl.archive import Array, content_hash, read_archive, unpack_json, write_archive
 
 Env = Any
 """A Gymnasium environment. Gymnasium is an extra, so its types are not named here."""
@@ -52,6 +52,13 @@ class State:
     def sha256(self) -> str:
         """The content hash."""
         return content_hash(self.arrays, self.meta)
+
+    @cached_property
+    def attributes(self) -> tuple[Any, dict[str, Array]]:
+        """The JSON part and the arrays of the environment object's attributes, for codecs that store them."""
+        prefix = "attributes/"
+        arrays = {n.removeprefix(prefix): a for n, a in self.arrays.items() if n.startswith(prefix)}
+        return unpack_json(self.arrays["attributes"]), arrays
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, State) and self.sha256 == other.sha256

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from scout_rl.archive import pack_json, unpack_json
+from scout_rl.archive import pack_json
 from scout_rl.codecs.attributes import Capture, own_packages
 from scout_rl.codecs.codec import Env, Start, State, check_origin, restart
 from scout_rl.codecs.restoring import Restore
@@ -77,8 +77,7 @@ class DeepcopyCodec:
         """Start an episode in ``state``; ``generators=False`` lets the live random generators run on."""
         base = env.unwrapped
         check_origin(state, self.key, self.library)
-        value = unpack_json(state.arrays["attributes"])
-        arrays = {n.removeprefix("attributes/"): a for n, a in state.arrays.items() if n != "attributes"}
+        value, arrays = state.attributes
         packages = own_packages(base) | self._packages
 
         def restore() -> Start:

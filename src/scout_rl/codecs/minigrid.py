@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from scout_rl.archive import Array, pack_json, unpack_json
+from scout_rl.archive import Array, pack_json
 from scout_rl.codecs.attributes import Capture, own_packages
 from scout_rl.codecs.codec import Env, Start, State, check_origin, installed, restart
 from scout_rl.codecs.restoring import Restore
@@ -114,15 +114,11 @@ def _restore(base: Env, state: State, generators: bool) -> None:
     from minigrid.core.world_object import WorldObj
 
     grid, _ = Grid.decode(state.arrays["grid"])
-    arrays = {
-        name.removeprefix("attributes/"): array
-        for name, array in state.arrays.items()
-        if name.startswith("attributes/")
-    }
+    value, arrays = state.attributes
     lookup: Callable[[str], Any] = lambda label: grid.grid[int(label.removeprefix("cell:"))]  # noqa: E731
     restored = Restore(
         base,
-        unpack_json(state.arrays["attributes"]),
+        value,
         arrays,
         packages=own_packages(base),
         generators=generators,

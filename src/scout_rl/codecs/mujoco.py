@@ -16,7 +16,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from scout_rl.archive import Array, pack_json, unpack_json
+from scout_rl.archive import Array, pack_json
 from scout_rl.codecs.attributes import Capture, is_env, own_packages
 from scout_rl.codecs.codec import Env, Start, State, check_origin, installed, restart
 from scout_rl.codecs.restoring import Restore
@@ -166,12 +166,7 @@ class MujocoCodec:
         return Capture(base, packages=own_packages(base), skip=self.skipped(), replace=self.counters())
 
     def _restore_attributes(self, base: Env, state: State, generators: bool) -> None:
-        arrays = {
-            name.removeprefix("attributes/"): array
-            for name, array in state.arrays.items()
-            if name.startswith("attributes/")
-        }
-        value = unpack_json(state.arrays["attributes"])
+        value, arrays = state.attributes
         Restore(base, value, arrays, packages=own_packages(base), generators=generators).attributes()
 
 

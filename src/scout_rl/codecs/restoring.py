@@ -45,6 +45,7 @@ class Restore:
         self._generators = generators
         self._label = label
         self._made: dict[int, Any] = {}
+        self._claimed: set[int] = set()
         # Extras first: what the caller stores itself may be built from them, and labels refer to that.
         self._made[0] = root
         self.extra = {name: self._decode(value["extra"][name], _MISSING, name) for name in extra}
@@ -142,8 +143,14 @@ class Restore:
             return live
         if node[1] not in BIT_GENERATORS:
             raise ValueError(f"{path} has a bit generator {node[1]!r} that NumPy does not have.")
-        bits = getattr(np.random, node[1])()
-        bits.state = self._decode(node[2], _MISSING, path)
+        state = self._decode(node[2], _MISSING, path)
+        same = isinstance(live, np.random.Generator) and type(live.bit_generator).__name__ == node[1]
+        if same and id(live) not in self._claimed:
+            self._claimed.add(id(live))  # two captured generators never share one live one
+            live.bit_generator.state = state
+            return live
+        bits = getattr(np.random, node[1])(0)
+        bits.state = state
         return np.random.Generator(bits)
 
     def _class(self, name: str, path: str) -> Any:
