@@ -1,0 +1,239 @@
+"""One environment under test: its states, how the uninterrupted episode went on, and the checks made here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from scout_rl.archive import Array, unpack_json
+from scout_rl.codecs import codec_for
+from scout_rl.codecs.attributes import readable
+from scout_rl.codecs.codec import Codec, Env, State, is_made, layers
+from scout_rl.codecs.compare import Difference, difference, different_arrays, flatten
+from scout_rl.codecs.replay import (
+    EnvSource,
+    Playback,
+    at_step,
+    continue_play,
+    ended,
+    last_observation,
+    play,
+    sample_actions,
+    watching,
+)
+from scout_rl.codecs.restarts import check_time_limit, check_wrappers
+from scout_rl.codecs.verdict import Check, Drift, Verdict
+
+
+class Trial:
+    """Rolls out, restores, compares; each finding becomes a check."""
+
+    def __init__(self, env: Any, codec: Codec | None, seed: int, n_states: int, horizon: int) -> None:
+        self.source = EnvSource.of(env)
+        self.given = env if is_made(env) else None
+        self.env: Env = self.given if self.given is not None else self.source.make()  # type: ignore[misc]
+        self.seed, self.horizon = seed, horizon
+        self.seeds = [seed + 10 + i for i in range(n_states)]
+        self.checks: list[Check] = []
+        self.states: list[State] = []
+        self.originals: list[Playback] = []
+        self.restored: list[Playback] = []
+        self.seen: list[tuple[dict[str, Array], bool]] = []
+        self._roll_out(codec)
+
+    def _roll_out(self, codec: Codec | None) -> None:
+        """The states, how the uninterrupted episode goes on, and what the innermost environment showed."""
+        with watching(self.env.unwrapped) as watched:
+            observation, self.reset_info = self.env.reset(seed=self.seed)
+            self.reset_form = flatten(observation)
+            self.codec = codec if codec is not None else codec_for(self.env)
+            for action_seed in self.seeds:
+                self.states.append(self.codec.get_state(self.env))
+                self.seen.append((flatten(watched.observation), watched.just_reset))
+                playback = continue_play(self.env, observation, self.actions(action_seed))
+                self.originals.append(playback)
+                observation = last_observation(playback, observation)
+                if ended(playback):
+                    observation, _ = self.env.reset()
+
+    def actions(self, seed: int, count: int | None = None) -> list[Any]:
+        """Random actions from a seed; as many as the horizon unless ``count`` says."""
+        return sample_actions(self.env, seed, self.horizon if count is None else count)
+
+    def disturb(self, seed: int) -> None:
+        """Another episode, so that what a restore forgets is seen."""
+        self.env.reset(seed=seed)
+        continue_play(self.env, {}, self.actions(seed, 2 + seed % 5))
+
+    def add(self, name: str, problem: str | None, fine: str, status: str = "fail") -> None:
+        """One more check: ``problem`` says what is wrong, None that it is ``fine``."""
+        self.checks.append(Check(name, status if problem else "pass", problem or fine))
+
+    def check_here(self) -> None:
+        """All checks but the one in a new process."""
+        self.restored = [self._play_disturbed(i, 1) for i in range(len(self.states))]
+        self._check_round_trip()
+        self._check_restore_twice()
+        self._check_fresh_env()
+        self._check_goal()
+        self._check_form()
+        self.checks.append(Check("time limit", *check_time_limit(self)))
+        self.checks.append(Check("wrappers", *check_wrappers(self)))
+        left_out: list[str] = getattr(self.codec, "left_out", lambda env: [])(self.env)
+        if left_out:
+            self.checks.append(Check("not captured", "note", ", ".join(left_out)))
+
+    def _play_disturbed(self, index: int, disturbance: int) -> Playback:
+        self.disturb(self.seed + 1000 * disturbance + index)
+        return play(self.env, self.codec, self.states[index], self.actions(self.seeds[index]))
+
+    def _check_round_trip(self) -> None:
+        problem, later = None, set()
+        for index, state in enumerate(self.states):
+            self.disturb(self.seed + 500 + index)
+            self.codec.set_state(self.env, state)
+            before, after = _readable(state), _readable(self.codec.get_state(self.env))
+            # What an episode adds to the object stays; an environment in this state never had it to read.
+            later |= after.keys() - before.keys()
+            changed = different_arrays(before, {n: a for n, a in after.items() if n in before})
+            if changed and problem is None:
+                problem = f"state {index} reads back changed: {_some(changed)}"
+        stays = f"; came later and stay: {', '.join(sorted(later))}" if later else ""
+        self.add("round trip", problem, f"{len(self.states)} states read back unchanged{stays}")
+
+    def _check_restore_twice(self) -> None:
+        for index in range(len(self.states)):
+            found = difference(self.restored[index], self._play_disturbed(index, 2))
+            if found is not None:
+                self.add("restore vs restore", f"state {index}, step {found}; {self._blame(index)}", "")
+                return
+        self.add(
+            "restore vs restore", None, f"equal in observation, reward and end over {self.horizon} steps"
+        )
+
+    def _blame(self, index: int) -> str:
+        """The innermost layer at which two restores differ, and the arrays that differ in the state."""
+        for layer in reversed(list(layers(self.env))):
+            plays = []
+            for disturbance in (3, 4):
+                self.disturb(self.seed + 1000 * disturbance + index)
+                plays.append(play(layer, self.codec, self.states[index], self.actions(self.seeds[index])))
+            if difference(*plays) is not None:
+                if layer is not self.env.unwrapped:
+                    return f"equal below {type(layer).__name__}, which keeps something across resets"
+                break
+        read = []
+        for disturbance in (3, 4):
+            self.disturb(self.seed + 1000 * disturbance + index)
+            self.codec.set_state(self.env, self.states[index])
+            read.append(_readable(self.codec.get_state(self.env)))
+        changed = different_arrays(*read)
+        return f"not restored: {_some(changed)}" if changed else "the cause is outside the captured state"
+
+    def _check_fresh_env(self) -> None:
+        if self.source.make is None:
+            self.checks.append(Check("fresh environment", "skipped", self.source.why_not))
+            return
+        fresh = self.source.make()
+        fresh.reset(seed=self.seed + 77)
+        problem = None
+        for index, state in enumerate(self.states):
+            found = difference(
+                self.restored[index], play(fresh, self.codec, state, self.actions(self.seeds[index]))
+            )
+            if found is not None and problem is None:
+                problem = f"another environment plays state {index} otherwise: step {found}"
+        fresh.close()
+        self.add("fresh environment", problem, "another environment plays the same")
+
+    def _check_goal(self) -> None:
+        goal_of: Any = getattr(self.codec, "goal", lambda state: None)
+        problem, known = None, False
+        for index, state in enumerate(self.states):
+            self.disturb(self.seed + 700 + index)
+            observation, _ = self.codec.set_state(self.env, state)
+            pairs: list[tuple[Mapping[str, Array], Mapping[str, Array]]] = []
+            if goal_of(state) is not None:
+                now = self.codec.get_state(self.env)
+                pairs.append(({"goal": goal_of(state)}, {"goal": goal_of(now)}))
+            original = {k[2:]: v for k, v in self.originals[index].items() if k.startswith("0/desired_goal")}
+            if original:
+                now_seen = {k: v for k, v in flatten(observation).items() if k.startswith("desired_goal")}
+                pairs.append((original, now_seen))
+            known = known or bool(pairs)
+            for pair in pairs:
+                found = difference(*pair)
+                if found is not None and problem is None:
+                    problem = f"the goal of state {index} is not restored: {found}"
+        if not known:
+            self.checks.append(Check("goal", "skipped", "this environment names no goal"))
+        else:
+            self.add("goal", problem, "the goal of every state is restored")
+
+    def _check_form(self) -> None:
+        observation, info = self.codec.set_state(self.env, self.states[-1])
+        got = flatten(observation)
+        problem = None
+        for name in dict.fromkeys([*self.reset_form, *got]):
+            ours, theirs = got.get(name), self.reset_form.get(name)
+            numbers = ours is not None and theirs is not None and ours.dtype.kind != "U"
+            if ours is None or theirs is None or (numbers and _form(ours) != _form(theirs)):
+                problem = f"{name} is not of the form that reset() returns"
+        missing = sorted(set(self.reset_info) - set(info))
+        note = f"info lacks {', '.join(missing)}, which reset() gives" if missing else None
+        if problem is None and getattr(self.codec, "exact", False):
+            for (seen, just_reset), state in zip(self.seen, self.states, strict=True):
+                now, _ = self.codec.set_state(self.env.unwrapped, state)
+                found = difference(flatten(now), seen)
+                if found is not None and just_reset:
+                    note = f"reset() itself shows another observation than its state: {found}"
+                elif found is not None:
+                    problem = f"the observation of a state is not the original's: {found}"
+        self.add("observation", problem, "observation and info as from reset()")
+        if problem is None and note:
+            self.checks[-1] = Check("observation", "note", note)
+
+    def drift(self) -> Drift:
+        """Restored against uninterrupted, over the steps that both took; time limits are meant to differ."""
+        start: Difference | None = None
+        after: Difference | None = None
+        for ours, theirs in zip(self.restored, self.originals, strict=True):
+            start = _worse(start, difference(at_step(ours, 0), at_step(theirs, 0)))
+            both = [
+                k for k in ours if k in theirs and not k.startswith("0/") and not k.endswith("/truncated")
+            ]
+            after = _worse(after, difference({k: ours[k] for k in both}, {k: theirs[k] for k in both}))
+        return Drift(start, after, self.horizon)
+
+    def verdict(self) -> Verdict:
+        """What was found."""
+        return Verdict(self.source.name, type(self.codec).__name__, tuple(self.checks), self.drift())
+
+    def close(self) -> None:
+        """Close the environment if it was made here."""
+        if self.given is None:
+            self.env.close()
+
+
+def _readable(state: State) -> dict[str, Array]:
+    """The arrays of a state with its JSON part taken apart, so that a difference has a name."""
+    arrays = dict(state.arrays)
+    if "attributes" in arrays:
+        captured = readable(unpack_json(arrays.pop("attributes")))
+        arrays.update({f"attributes.{name}": np.array(text) for name, text in captured.items()})
+    return arrays
+
+
+def _some(changed: Sequence[Difference], most: int = 4) -> str:
+    named = ", ".join(str(d) for d in changed[:most])
+    return named + (f" and {len(changed) - most} more" if len(changed) > most else "")
+
+
+def _worse(a: Difference | None, b: Difference | None) -> Difference | None:
+    return max((d for d in (a, b) if d is not None), key=lambda d: d.size, default=None)
+
+
+def _form(array: Array) -> tuple[Any, ...]:
+    return (array.shape, np.dtype(array.dtype).kind)

@@ -1,0 +1,90 @@
+"""Does a codec restore an environment exactly? A verdict that says what was checked and names what drifts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scout_rl.codecs.codec import Codec
+from scout_rl.codecs.compare import difference
+from scout_rl.codecs.replay import Job, codec_reference, play_in_new_process
+from scout_rl.codecs.trial import Trial
+from scout_rl.codecs.verdict import Check, Drift, Verdict
+
+__all__ = ["Check", "Drift", "Verdict", "verify_codec", "verify_codec_main", "verify_codecs"]
+
+
+def verify_codec(
+    env: Any,
+    codec: Codec | None = None,
+    *,
+    seed: int = 0,
+    n_states: int = 3,
+    horizon: int = 10,
+    new_process: bool = True,
+) -> Verdict:
+    """Check that restoring states of ``env`` is exact.
+
+    ``env`` is an id, a pair (id, keyword arguments), a function that makes it, or the environment itself.
+    ``n_states`` states of a random rollout are restored and followed for ``horizon`` random actions.
+    """
+    (verdict,) = verify_codecs(
+        [env], codec, seed=seed, n_states=n_states, horizon=horizon, new_process=new_process
+    )
+    return verdict
+
+
+def verify_codecs(
+    envs: Sequence[Any],
+    codec: Codec | None = None,
+    *,
+    seed: int = 0,
+    n_states: int = 3,
+    horizon: int = 10,
+    new_process: bool = True,
+) -> list[Verdict]:
+    """:func:`verify_codec` for several environments; one new process plays the states of all of them."""
+    trials = [Trial(env, codec, seed, n_states, horizon) for env in envs]
+    for trial in trials:
+        trial.check_here()
+    if new_process:
+        _check_new_process(trials)
+    for trial in trials:
+        trial.close()
+    return [trial.verdict() for trial in trials]
+
+
+def verify_codec_main(env_id: str, kwargs: Mapping[str, Any] | None = None) -> int:
+    """Print the verdict on a registered environment; the exit status is 0 where it restores exactly."""
+    from gymnasium.error import Error
+
+    try:
+        verdict = verify_codec((env_id, dict(kwargs or {})))
+    except (ValueError, Error) as error:
+        print(f"{env_id}: {error}")
+        return 1
+    print(verdict)
+    return 0 if verdict.ok else 1
+
+
+def _check_new_process(trials: Sequence[Trial]) -> None:
+    able: list[tuple[Trial, Job]] = []
+    for trial in trials:
+        codec = codec_reference(trial.codec)
+        if trial.source.reference is None or isinstance(codec, str):
+            why = trial.source.why_not if trial.source.reference is None else str(codec)
+            trial.checks.append(Check("new process", "skipped", why))
+        else:
+            job = Job(trial.source.reference, codec, trial.states, trial.seeds, trial.horizon)
+            able.append((trial, job))
+    results = play_in_new_process([job for _, job in able]) if able else []
+    for (trial, _), result in zip(able, results, strict=True):
+        problem: str | None = None
+        if isinstance(result, str):
+            problem = f"the new process failed: {result}"
+        else:
+            for index, (ours, theirs) in enumerate(zip(trial.restored, result, strict=True)):
+                found = difference(ours, theirs)
+                if found is not None and problem is None:
+                    problem = f"a new process plays state {index} otherwise: step {found}"
+        trial.add("new process", problem, "a new process plays the same")
