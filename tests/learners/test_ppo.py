@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conftest import random_episodes
 
 from scout_rl.learners.ppo import METRICS, PPO, Memory, Minibatch, normalised
 from scout_rl.rollout import rollout
+from tests.learners.random_episodes import random_episodes
 
 
 def by_hand(episodes, final_value, gamma, lam, cost):
