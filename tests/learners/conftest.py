@@ -8,7 +8,7 @@ from scout_rl.learners.ppo import PPO
 
 @pytest.fixture(scope="session")
 def ppo():
-    return PPO(minibatch=16, row_fractions=(1.0,))
+    return PPO(minibatch=16, row_fractions=(0.625, 1.0))
 
 
 @pytest.fixture(scope="session")
