@@ -15,13 +15,14 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     from scout_rl import commands
 
+    words = sys.argv[1:] if arguments is None else arguments
     try:
         return int(
             tyro.extras.subcommand_cli_from_dict(
-                commands.COMMANDS,
+                commands.commands(words),
                 prog="scout",
                 description="Per-context reset curricula for sparse-reward reinforcement learning.",
-                args=arguments,
+                args=words,
             )
             or 0
         )

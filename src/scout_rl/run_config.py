@@ -9,8 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from scout_rl import rules
+from scout_rl.learners import learner_constants, make_learner
 from scout_rl.rules.rule import Rule, require
 from scout_rl.settings import Setting, setting
+
+SCHEDULES = ("T_anneal", "T")
+"""Constants that count windows of the budget."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +40,9 @@ class RunConfig:
     checkpoint_every: int = 50
     """Windows between checkpoints; no part of the run's identity."""
     constants: dict[str, Any] = field(default_factory=dict)
-    """The rule's constants, where they differ from its own."""
+    """The rule's constants; those not given take the rule's own (schedules: the setting's share of the budget)."""
     learner: dict[str, Any] = field(default_factory=dict)
-    """The learner's constants, where they differ from the setting's."""
+    """The learner's constants; those not given take the setting's."""
 
     def __post_init__(self) -> None:
         chosen = setting(self.setting)
@@ -48,19 +52,20 @@ class RunConfig:
             object.__setattr__(self, name, getattr(self, name) or getattr(chosen, name))
         for name in ("episodes", "checkpoint_every"):
             require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}, but must be at least 1")
-        schedule = {key: self.horizon(chosen) for key in ("T_anneal", "T") if key in rules.make(self.rule).constants()}
-        object.__setattr__(self, "constants", {**schedule, **self.constants})
+        object.__setattr__(self, "constants", self._whole_constants(chosen))
+        object.__setattr__(self, "learner", learner_constants(make_learner(chosen.learner, self.learner)))
         self.make_rule().init(1, self.levels, [0])  # refuse what does not fit before anything is built
 
-    def horizon(self, chosen: Setting) -> int:
-        """Windows that a shared schedule runs over: the setting's share of the budget."""
-        return max(1, round(chosen.schedule_share * self.windows))
-
-    def make_rule(self) -> Rule:
-        """The rule with its constants; refuses one that the rule does not have."""
+    def _whole_constants(self, chosen: Setting) -> dict[str, Any]:
+        """All of the rule's constants, so that a later change of a default cannot change this run."""
         known = rules.make(self.rule).constants()
         for name in self.constants:
             require(name in known, f"rule {self.rule!r} has no constant {name!r}; it has {', '.join(known) or 'none'}")
+        schedule = {name: max(1, round(chosen.schedule_share * self.windows)) for name in SCHEDULES if name in known}
+        return rules.make(self.rule, **{**schedule, **self.constants}).constants()
+
+    def make_rule(self) -> Rule:
+        """The rule with its constants."""
         return rules.make(self.rule, **self.constants)
 
     def as_dict(self) -> dict[str, Any]:

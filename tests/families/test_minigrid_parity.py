@@ -36,9 +36,7 @@ def compare(minigrid, key, bank, n_contexts, seed):
     setting = SETTINGS[key]
     starts, near_limit = random_starts(minigrid, bank, n_contexts, generator)
     simulator, env = minigrid.simulator(setting), stock_env(setting)
-    starts["step_count"] = np.where(near_limit, env.max_steps - STEPS // 2, starts["step_count"]).astype(
-        np.int32
-    )
+    starts["step_count"] = np.where(near_limit, env.max_steps - STEPS // 2, starts["step_count"])
     n = len(near_limit)
     actions = generator.integers(0, 7, (STEPS, n)).astype(np.int32)
     packed = codec.to_simulator(simulator, starts)

@@ -3,8 +3,13 @@
 from collections.abc import Callable
 
 from scout_rl.commands.simulate import demo, simulate
+from scout_rl.commands.train import train_command
 
-COMMANDS: dict[str, Callable[..., int]] = {
-    "simulate": simulate,
-    "demo": demo,
-}
+
+def commands(arguments: list[str]) -> dict[str, Callable[..., int]]:
+    """Every subcommand by name; those with flags that depend on a setting look at the arguments."""
+    return {
+        "simulate": simulate,
+        "train": train_command(arguments),
+        "demo": demo,
+    }

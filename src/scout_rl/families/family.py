@@ -24,7 +24,7 @@ States = dict[str, NDArray[Any]]
 """Named arrays of one simulator state, or of many with equal leading axes."""
 
 
-class Trajectory(NamedTuple):
+class Solution(NamedTuple):
     """A solution of T steps: success comes with the last action."""
 
     states: States
@@ -115,7 +115,7 @@ class Family(Protocol):
         """The trajectory-derived ladder [contexts, levels, ...]."""
         ...
 
-    def trajectory(self, state: Mapping[str, NDArray[Any]]) -> Trajectory:
+    def trajectory(self, state: Mapping[str, NDArray[Any]]) -> Solution:
         """A reference solution from one state."""
         ...
 

@@ -214,3 +214,21 @@ class BatchPool:
         batch = idle.pop() if idle else MujocoBatch(self.model, n, **self._options)  # type: ignore[arg-type]
         weakref.finalize(holder, idle.append, batch).atexit = False
         return batch
+
+
+def read_data(model: Any, data: Any) -> States:
+    """The integration state of one ``MjData`` by name."""
+    layout = Layout(model, ())
+    packed = np.empty((1, layout.size))
+    mujoco.mj_getState(model, data, packed[0], _INTEGRATION)
+    return {name: array[0] for name, array in layout.unpack(packed).items()}
+
+
+def restore_data(model: Any, data: Any, state: Mapping[str, Array]) -> None:
+    """Restore one start into an ``MjData`` that is no part of a batch, such as a stock environment's."""
+    layout = Layout(model, ())
+    one = {name: np.asarray(array)[None] for name, array in state.items()}
+    layout.check(one)
+    mujoco.mj_setState(model, data, layout.pack(one, 1)[0], _INTEGRATION)
+    mujoco.mj_forward(model, data)
+    data.qacc_warmstart[:] = state["qacc_warmstart"]

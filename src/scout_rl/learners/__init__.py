@@ -19,5 +19,12 @@ def make_learner(key: str, constants: dict[str, Any]) -> Learner:
     for name in constants:
         if name not in known:
             raise ValueError(f"learner {key!r} has no constant {name!r}; it has {', '.join(known)}")
-    made: Learner = LEARNERS[key](**constants)
+    plain = {name: tuple(value) if isinstance(value, list) else value for name, value in constants.items()}
+    made: Learner = LEARNERS[key](**plain)
     return made
+
+
+def learner_constants(learner: Learner) -> dict[str, Any]:
+    """All of its constants as JSON values."""
+    constants = dataclasses.asdict(learner)  # type: ignore[call-overload]
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in constants.items()}

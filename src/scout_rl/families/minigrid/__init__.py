@@ -11,7 +11,7 @@ import jax
 from numpy.typing import NDArray
 
 from scout_rl.bank import ContextBank
-from scout_rl.families.family import States, Trajectory
+from scout_rl.families.family import Solution, States
 from scout_rl.families.minigrid import codec, contexts, operator, solver
 from scout_rl.families.minigrid.simulator import Simulator, State, Transition
 from scout_rl.settings import Setting
@@ -87,7 +87,7 @@ class MiniGrid:
         """Even fractions of a shortest solution."""
         return solver.solver_ladder(bank_contexts, n_levels)
 
-    def trajectory(self, state: Mapping[str, NDArray[Any]]) -> Trajectory:
+    def trajectory(self, state: Mapping[str, NDArray[Any]]) -> Solution:
         """A shortest solution."""
         return solver.trajectory(state)
 

@@ -3,9 +3,9 @@
 One state is a dict of five arrays; a batch has the same leading axes on each:
 
 - ``grid`` uint8[width, height, 3]: the stock ``Grid.encode()`` (object, colour, state);
-- ``agent_pos`` int32[2] and ``agent_dir`` int32;
-- ``carrying`` uint8[3]: the carried object, encoded as a cell; an empty cell when there is none;
-- ``step_count`` int32.
+- ``agent_pos`` int64[2] and ``agent_dir`` int64;
+- ``carrying`` uint8[3]: the carried object, encoded as a cell; zeros when there is none;
+- ``step_count`` int64; may be left out, an episode then starts at 0.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.families.family import States
-from scout_rl.families.minigrid.simulator import GOAL_KIND, MARGIN, STOCK_TYPE, WALL, Simulator, State
+from scout_rl.families.minigrid.simulator import EMPTY, GOAL_KIND, MARGIN, STOCK_TYPE, WALL, Simulator, State
 
-NOTHING = np.array([1, 0, 0], dtype=np.uint8)
-"""``carrying`` when the agent carries nothing: the encoding of an empty cell."""
+NOTHING = np.zeros(3, dtype=np.uint8)
+"""``carrying`` when the agent carries nothing (no object has type 0)."""
 
 _KIND = np.full(256, 255, dtype=np.uint8)
 _KIND[STOCK_TYPE] = np.arange(len(STOCK_TYPE))
@@ -44,8 +44,8 @@ def to_simulator(simulator: Simulator, states: Mapping[str, NDArray[Any]]) -> St
         cells=np.concatenate([padded.reshape(*lead, -1), tail], axis=-1),
         position=simulator.index(x, y).astype(np.int32),
         direction=np.asarray(states["agent_dir"]).astype(np.int32),
-        carrying=_pack(np.asarray(states["carrying"])),
-        step_count=np.asarray(states["step_count"]).astype(np.int32),
+        carrying=np.maximum(_pack(np.asarray(states["carrying"])), np.uint8(EMPTY)),
+        step_count=np.broadcast_to(states.get("step_count", 0), lead).astype(np.int32),
     )
 
 
@@ -57,10 +57,10 @@ def from_simulator(simulator: Simulator, state: State) -> States:
     y, x = np.divmod(position, simulator.stride)
     return {
         "grid": _unpack(rows.swapaxes(-1, -2)),
-        "agent_pos": np.stack([x - MARGIN, y - MARGIN], axis=-1).astype(np.int32),
-        "agent_dir": np.asarray(state.direction, dtype=np.int32),
-        "carrying": _unpack(np.asarray(state.carrying)),
-        "step_count": np.asarray(state.step_count, dtype=np.int32),
+        "agent_pos": np.stack([x - MARGIN, y - MARGIN], axis=-1).astype(np.int64),
+        "agent_dir": np.asarray(state.direction, dtype=np.int64),
+        "carrying": _unpack(np.where(np.asarray(state.carrying) == EMPTY, np.uint8(0), state.carrying)),
+        "step_count": np.asarray(state.step_count, dtype=np.int64),
     }
 
 
@@ -69,12 +69,12 @@ def read_stock(env: Any) -> States:
     env = env.unwrapped
     return {
         "grid": env.grid.encode(),
-        "agent_pos": np.array(env.agent_pos, dtype=np.int32),
-        "agent_dir": np.array(env.agent_dir, dtype=np.int32),
+        "agent_pos": np.array(env.agent_pos, dtype=np.int64),
+        "agent_dir": np.array(env.agent_dir, dtype=np.int64),
         "carrying": NOTHING.copy()
         if env.carrying is None
         else np.array(env.carrying.encode(), dtype=np.uint8),
-        "step_count": np.array(env.step_count, dtype=np.int32),
+        "step_count": np.array(env.step_count, dtype=np.int64),
     }
 
 

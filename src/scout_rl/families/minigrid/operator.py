@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.families.family import States, Trajectory
+from scout_rl.families.family import Solution, States
 from scout_rl.families.minigrid.solver import each, trajectory
 
 _DOOR, _KEY, _LOCKED = 4, 5, 2
@@ -33,7 +33,7 @@ def _starts(context: States, n_levels: int) -> States:
     return {name: array[times] for name, array in path.states.items()}
 
 
-def _stages(path: Trajectory, n_levels: int) -> list[int]:
+def _stages(path: Solution, n_levels: int) -> list[int]:
     """Target start; carrying the key; at the locked door with it; past the opened door; next to the goal."""
     if n_levels != N_STAGES:
         raise ValueError(
@@ -51,7 +51,7 @@ def _stages(path: Trajectory, n_levels: int) -> list[int]:
     return [0, int(np.argmax(carrying)), at_the_door, int(np.argmax(past)), next_to_goal]
 
 
-def _along_route(path: Trajectory, n_levels: int) -> list[int]:
+def _along_route(path: Solution, n_levels: int) -> list[int]:
     """Even fractions of the route's cells, from the start to the last cell before the goal, doors behind
     open.
 

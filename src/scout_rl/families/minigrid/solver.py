@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.families.family import States, Trajectory
-from scout_rl.families.minigrid.codec import NOTHING
+from scout_rl.families.family import Solution, States
 from scout_rl.families.minigrid.simulator import FORWARD, LEFT, PICKUP, RIGHT, TOGGLE
 
 _WALL, _DOOR, _KEY, _GOAL = 2, 4, 5, 8
 _OPEN, _LOCKED = 0, 2
+_EMPTY_CELL = (1, 0, 0)
 
 
 class _Node(NamedTuple):
@@ -41,7 +41,7 @@ def remaining_steps(state: Mapping[str, NDArray[Any]]) -> int:
     return len(trajectory(state).actions)
 
 
-def trajectory(context: Mapping[str, NDArray[Any]]) -> Trajectory:
+def trajectory(context: Mapping[str, NDArray[Any]]) -> Solution:
     """A shortest solution of a context (or of any state), with every state on its way."""
     path = _search(context)
     if path is None:
@@ -50,7 +50,7 @@ def trajectory(context: Mapping[str, NDArray[Any]]) -> Trajectory:
         )
     states = [_state(context, node) for node, _ in path]
     stacked = {name: np.stack([s[name] for s in states]) for name in states[0]}
-    return Trajectory(stacked, np.array([action for _, action in path[:-1]], dtype=np.int32))
+    return Solution(stacked, np.array([action for _, action in path[:-1]], dtype=np.int32))
 
 
 def solver_ladder(contexts: Mapping[str, NDArray[Any]], n_levels: int) -> States:
@@ -161,11 +161,11 @@ def _state(initial: Mapping[str, NDArray[Any]], node: _Node) -> States:
     on_floor = np.flatnonzero(flat[:, 0] == _KEY)
     if node.holds_key and len(on_floor):
         carrying = flat[on_floor[0]].copy()
-        flat[on_floor[0]] = NOTHING
+        flat[on_floor[0]] = _EMPTY_CELL
     return {
         "grid": grid,
-        "agent_pos": np.array(divmod(node.cell, grid.shape[1]), dtype=np.int32),
-        "agent_dir": np.array(node.direction, dtype=np.int32),
+        "agent_pos": np.array(divmod(node.cell, grid.shape[1]), dtype=np.int64),
+        "agent_dir": np.array(node.direction, dtype=np.int64),
         "carrying": carrying,
-        "step_count": np.array(0, dtype=np.int32),
+        "step_count": np.array(0, dtype=np.int64),
     }

@@ -1,0 +1,23 @@
+"""Where things that can be made again are kept: compiled functions, ladders."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def cache_folder() -> Path:
+    """``SCOUT_CACHE``, or ``scout-rl`` in the user's cache folder."""
+    own = os.environ.get("SCOUT_CACHE")
+    if own:
+        return Path(own)
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "scout-rl"
+
+
+def use_compilation_cache() -> None:
+    """Let JAX keep what it compiles, so that a restart or a second seed starts in seconds."""
+    import jax
+
+    jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "xla"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)

@@ -1,0 +1,170 @@
+"""``scout train``: one run, or its continuation. Every field of the config is a flag."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from scout_rl import rules
+from scout_rl.settings import SETTINGS, setting
+from scout_rl.sinks import Sink, Track, open_sink
+
+FIRST = "doorkey-split-small"
+"""The setting whose flags `scout train --help` shows."""
+
+
+def train_command(arguments: list[str]) -> Callable[..., int]:
+    """Build the command for the setting and rule that stand in ``arguments``: they decide which flags there are."""
+    from scout_rl.learners import LEARNERS
+
+    words = arguments[1:] if arguments[:1] == ["train"] else []
+    named = next((word for word in words if not word.startswith("-")), FIRST)
+    chosen = setting(named) if words else setting(FIRST)
+    key = _value(words, "--rule") or "scout"
+    rule_class = type(rules.make(key))
+    learner_class = LEARNERS[chosen.learner]
+
+    def train(
+        setting: Annotated[str, tyro.conf.Positional] = named,
+        /,
+        *,
+        rule: str = "scout",
+        seed: int = 40,
+        ladder: Literal["manual", "solver"] = "manual",
+        levels: int = 5,
+        windows: int = 0,
+        episodes: int = 16,
+        evaluate_every: int = 0,
+        checkpoint_every: int = 50,
+        constants: rule_class = rule_class(),  # type: ignore[valid-type]  # noqa: B008
+        learner: learner_class = learner_class(),  # type: ignore[valid-type]  # noqa: B008
+        track: Track = "none",
+        out: Path = Path("runs"),
+    ) -> int:
+        """Train one run; the same command continues it after an interruption.
+
+        Args:
+            setting: Key of the setting.
+            rule: Key of the allocation rule.
+            seed: Of curriculum, learner and rollouts. 100-105 are for evaluation, 40-59 for development.
+            ladder: Hand-built starts, or states along the solver's trajectories.
+            levels: Levels of the ladder.
+            windows: Budget in windows; 0 takes the setting's.
+            episodes: Rollouts a window.
+            evaluate_every: Windows between held-out evaluations; 0 takes the setting's.
+            checkpoint_every: Windows between checkpoints.
+            constants: The rule's constants.
+            learner: The learner's constants.
+            track: Also log to TensorBoard, or to W&B or trackio where installed.
+            out: Folder of runs; this one goes to OUT/SETTING/RULE/SEED (and its ladder, where it is not the default).
+        """
+        from scout_rl.run_config import SCHEDULES, RunConfig
+
+        changed = {
+            name: value
+            for name, value in constants.constants().items()  # type: ignore[attr-defined]
+            if name not in SCHEDULES or _given(arguments, name)
+        }
+        config = RunConfig(
+            setting=setting,
+            rule=rule,
+            seed=seed,
+            ladder=ladder,
+            levels=levels,
+            windows=windows,
+            episodes=episodes,
+            evaluate_every=evaluate_every,
+            checkpoint_every=checkpoint_every,
+            constants=changed,
+            learner=vars(learner),
+        )
+        return run(config, run_path(out, config), track)
+
+    return train
+
+
+def run_path(out: Path, config: Any) -> Path:
+    """Where a run goes: what varies is in its name."""
+    parts = [str(config.seed)]
+    if config.ladder != "manual" or config.levels != setting(config.setting).n_levels:
+        parts.append(f"{config.ladder}{config.levels}")
+    return out / config.setting / config.rule / "-".join(parts)
+
+
+def run(config: Any, path: Path, track: Track = "none", console: Console | None = None) -> int:
+    """Train with a progress bar; a full disk or an unwritable folder is one sentence."""
+    from scout_rl.cache import use_compilation_cache
+    from scout_rl.train import train
+
+    use_compilation_cache()
+    console = console or Console()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[news]}"),
+    )
+    sink = open_sink(track, path, f"{config.setting}/{config.rule}/{config.seed}", config.as_dict())
+    with Progress(*columns, console=console) as bar:
+        line = bar.add_task(f"{config.setting} {config.rule} {config.seed}", total=config.windows, news="compiling")
+        latest: dict[str, str] = {}
+
+        def watch(progress: Any) -> None:
+            if progress.evaluation is not None:
+                latest["held-out"] = _each(progress.evaluation.groups)
+            if progress.frontier:
+                latest["frontier"] = _each(progress.frontier)
+            news = "  ".join(f"{name} {value}" for name, value in latest.items())
+            bar.update(line, completed=progress.window, news=news)
+            _log(sink, progress)
+
+        try:
+            train(config, path, watch=watch, say=console.print)
+        except OSError as error:
+            raise ValueError(
+                f"{path} cannot be written ({error.strerror}); what was saved is whole, and the same command continues it"
+            ) from error
+        finally:
+            if sink is not None:
+                sink.close()
+    console.print(f"records: {path}")
+    return 0
+
+
+def _log(sink: Sink | None, progress: Any) -> None:
+    if sink is None:
+        return
+    values = {"train/success": progress.success, **{f"learner/{k}": v for k, v in progress.metrics.items()}}
+    values |= {f"frontier/{group}": level for group, level in progress.frontier.items()}
+    if progress.evaluation is not None:
+        values |= {f"held-out/{group}": value for group, value in progress.evaluation.groups.items()}
+        values["held-out/worst-group"] = progress.evaluation.worst
+    sink.scalars(progress.window, values)
+
+
+def _each(groups: dict[str, float]) -> str:
+    return " ".join(f"{name} {value:.2f}" for name, value in groups.items())
+
+
+def _value(words: list[str], flag: str) -> str | None:
+    for i, word in enumerate(words):
+        if word == flag and i + 1 < len(words):
+            return words[i + 1]
+        if word.startswith(flag + "="):
+            return word.split("=", 1)[1]
+    return None
+
+
+def _given(words: list[str], name: str) -> bool:
+    flags = {f"--constants.{name}", f"--constants.{name.replace('_', '-')}"}
+    return any(word.split("=")[0] in flags for word in words)
+
+
+def setting_keys() -> tuple[str, ...]:
+    """For help and errors."""
+    return tuple(SETTINGS)

@@ -1,0 +1,115 @@
+"""Goal-conditioned MuJoCo environments as one batch: what the Fetch and PointMaze simulators share.
+
+The state that a simulator gives out is a handle: stepping changes it in place and returns it. Beside the batch's arrays
+a state has ``goal`` [n, k] and ``step_count`` int32[n], which is 0 in every start.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl.families.family import States
+from scout_rl.families.mujoco_batch import Array, BatchPool, MujocoBatch
+
+GoalObservation = dict[str, NDArray[np.float64]]
+"""``observation``, ``achieved_goal`` and ``desired_goal``, each [n, ...], as in the stock environment."""
+
+
+class Transition(NamedTuple):
+    """What a step of n environments returns."""
+
+    observation: GoalObservation
+    reward: NDArray[np.floating[Any]]
+    success: NDArray[np.bool_]
+    terminated: NDArray[np.bool_]
+    truncated: NDArray[np.bool_]
+
+
+class Handle:
+    """n environments in the middle of their episodes."""
+
+    def __init__(self, pool: BatchPool, states: Mapping[str, Array]) -> None:
+        n = len(states["step_count"])
+        self.goal = np.array(states["goal"], dtype=np.float64)
+        self.step_count = np.array(states["step_count"], dtype=np.int32)
+        self.batch: MujocoBatch = pool.lend(self, n)
+
+
+class GoalSimulator(ABC):
+    """The stock semantics are in the methods that a family fills in; everything else is here."""
+
+    def __init__(self, pool: BatchPool, max_steps: int, n_actions: int) -> None:
+        self.pool = pool
+        self.max_steps = max_steps
+        self.n_actions = n_actions
+
+    @abstractmethod
+    def advance(self, batch: MujocoBatch, action: Array) -> None:
+        """One stock step with clipped actions [n, n_actions]."""
+
+    @abstractmethod
+    def read(self, batch: MujocoBatch) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The stock observation [n, ...] and achieved goal [n, k]."""
+
+    @abstractmethod
+    def judge(self, achieved: Array, goal: Array) -> tuple[NDArray[np.floating[Any]], NDArray[np.bool_]]:
+        """The stock reward and success indicator [n]."""
+
+    def reset_to(self, states: Mapping[str, Array]) -> Handle:
+        """Restore named arrays [n, ...]."""
+        _require_own_arrays(states)
+        handle = Handle(self.pool, states)
+        handle.batch.set_states(states)
+        return handle
+
+    def get_states(self, state: Handle) -> States:
+        """The named arrays [n, ...] from which ``reset_to`` continues bit for bit."""
+        own = {"goal": state.goal.copy(), "step_count": state.step_count.copy()}
+        return {**state.batch.get_states(), **own}
+
+    def as_starts(self, states: Mapping[str, Array]) -> States:
+        """States [n, ...] as starts: step counters at 0, derived arrays in agreement with qpos."""
+        states = {**states, "step_count": np.zeros(len(states["goal"]), dtype=np.int32)}
+        handle = Handle(self.pool, states)
+        handle.batch.as_starts(states)
+        return self.get_states(handle)
+
+    def observe(self, state: Handle) -> GoalObservation:
+        """What a policy sees."""
+        observation, achieved = self.read(state.batch)
+        return _goal_observation(observation, achieved, state.goal)
+
+    def is_success(self, state: Handle) -> NDArray[np.bool_]:
+        """The stock success indicator of the states themselves."""
+        return self.judge(self.read(state.batch)[1], state.goal)[1]
+
+    def step(self, state: Handle, action: Any) -> tuple[Handle, Transition]:
+        """One step of every environment."""
+        action = np.asarray(action)
+        if action.shape != (state.batch.n, self.n_actions):
+            expected = (state.batch.n, self.n_actions)
+            raise ValueError(f"actions have shape {action.shape}, and not {expected}.")
+        # Floats keep their type: the stock environment computes in the action's own precision.
+        action = action if action.dtype.kind == "f" else action.astype(np.float64)
+        self.advance(state.batch, np.clip(action, -1.0, 1.0))
+        state.step_count += 1
+        observation, achieved = self.read(state.batch)
+        reward, success = self.judge(achieved, state.goal)
+        seen = _goal_observation(observation, achieved, state.goal)
+        never = np.zeros(state.batch.n, dtype=np.bool_)
+        return state, Transition(seen, reward, success, never, state.step_count >= self.max_steps)
+
+
+def _goal_observation(observation: Array, achieved: Array, goal: Array) -> GoalObservation:
+    return {"observation": observation, "achieved_goal": achieved, "desired_goal": goal.copy()}
+
+
+def _require_own_arrays(states: Mapping[str, Array]) -> None:
+    for name in ("goal", "step_count"):
+        if name not in states:
+            raise ValueError(f"the state lacks the array {name!r}.")
