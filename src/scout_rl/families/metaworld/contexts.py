@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from scout_rl.bank import ContextBank
 from scout_rl.families.family import States
 from scout_rl.families.metaworld import codec
-from scout_rl.families.metaworld.tasks import TASKS, Array, Stock, stock, task_index
+from scout_rl.families.metaworld.tasks import TASKS, Array, stock, task_index
 from scout_rl.settings import Setting
 
 DECIMALS = 6
@@ -147,13 +148,13 @@ def _hand_ready(index: int) -> tuple[Array, float]:
     """MuJoCo's state after the stock ``_reset_hand``, and the height at which the object then rests on the table."""
     facts = stock(index)
     data = mujoco.MjData(facts.model)
-    move_hand(facts, facts.model, data, facts.hand_init)
+    move_hand(facts.model, data, facts.hand_init)
     state = np.empty(codec.SIZE)
     mujoco.mj_getState(facts.model, data, state, codec.BITS)
     return state, float(data.xpos[facts.object, 2])
 
 
-def move_hand(facts: Stock, model: Any, data: Any, place: Array) -> None:
+def move_hand(model: Any, data: Any, place: Array) -> None:
     """The stock ``_reset_hand``, to any place: the open hand is drawn there and comes to rest."""
     for _ in range(_RESET_STEPS):
         data.mocap_pos[0] = place
@@ -165,7 +166,5 @@ def move_hand(facts: Stock, model: Any, data: Any, place: Array) -> None:
 @cache
 def _scratch(index: int) -> tuple[Any, Any]:
     """A model and data of one's own to place things in."""
-    import copy
-
     model = copy.copy(stock(index).model)
     return model, mujoco.MjData(model)

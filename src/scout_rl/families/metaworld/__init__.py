@@ -1,0 +1,50 @@
+"""Meta-World v3: pick-place, push and shelf-place, stepped as one batch of MuJoCo environments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from scout_rl.bank import ContextBank
+from scout_rl.families.family import Solution, States
+from scout_rl.families.metaworld import contexts, operator, solver
+from scout_rl.families.metaworld.simulator import Simulator
+from scout_rl.settings import Setting
+
+
+@dataclass(frozen=True)
+class MetaWorld:
+    """The family's five files behind the contract."""
+
+    key: str = "metaworld"
+
+    def sample_bank(self, setting: Setting) -> ContextBank:
+        """Task vectors within the stock ranges."""
+        return contexts.sample_bank(setting)
+
+    def batch_simulator(self, setting: Setting) -> Simulator:
+        """Environments of any of the tasks; the states say which."""
+        contexts.tasks_of(setting)
+        return Simulator(solver.HORIZON)
+
+    def target_starts(self, bank_contexts: Mapping[str, NDArray[Any]]) -> States:
+        """The stock starts."""
+        return contexts.target_starts(bank_contexts)
+
+    def starts(self, bank_contexts: Mapping[str, NDArray[Any]], n_levels: int) -> States:
+        """Grasped, or lying part of the way."""
+        return operator.starts(bank_contexts, n_levels)
+
+    def solver_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], n_levels: int) -> States:
+        """Fractions of the scripted solution's steps."""
+        return solver.solver_ladder(bank_contexts, n_levels)
+
+    def trajectory(self, state: Mapping[str, NDArray[Any]]) -> Solution:
+        """The scripted solution."""
+        return solver.trajectory(state)
+
+
+FAMILY = MetaWorld()
