@@ -36,9 +36,7 @@ class Evaluation(NamedTuple):
         return min(self.groups.values())
 
 
-def evaluator(
-    family: Family, setting: Setting, part: BankPart, learner: Learner
-) -> Callable[[Any], Evaluation]:
+def evaluator(family: Family, setting: Setting, part: BankPart, learner: Learner) -> Callable[[Any], Evaluation]:
     """Compile the evaluation of this setting; the result takes a learner's state."""
     simulator = family.simulator(setting)
     starts = family.batch_simulator(setting).reset_to(family.target_starts(part.contexts))

@@ -100,9 +100,7 @@ def test_an_update_changes_every_parameter_and_is_deterministic(ppo, init, updat
     state, episodes = init(jax.random.key(0)), random_episodes(0)
     first, again = (update(state, episodes, jax.random.key(1)) for _ in range(2))
     assert same(first, again)
-    for before, after in zip(
-        jax.tree.leaves(state.network), jax.tree.leaves(first.state.network), strict=True
-    ):
+    for before, after in zip(jax.tree.leaves(state.network), jax.tree.leaves(first.state.network), strict=True):
         assert not np.array_equal(before, after)
     other = update(state, episodes, jax.random.key(2))
     assert not same(first.state, other.state), "the key shuffles the minibatches"

@@ -127,7 +127,8 @@ def run(config: Any, path: Path, track: Track = "none", console: Console | None 
             train(config, path, watch=watch, say=console.print)
         except OSError as error:
             raise ValueError(
-                f"{path} cannot be written ({error.strerror}); what was saved is whole, and the same command continues it"
+                f"{path} cannot be written ({error.strerror}); what was saved is whole, "
+                "and the same command continues it"
             ) from error
         finally:
             if sink is not None:
