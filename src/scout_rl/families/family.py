@@ -120,6 +120,14 @@ class Family(Protocol):
         ...
 
 
+class PureFamily(Family, Protocol):
+    """A family whose simulator is pure functions of one environment: rollout and update compile into one call."""
+
+    def simulator(self, setting: Setting) -> Any:
+        """The pure functions: ``observe``, ``step`` and a time limit (`scout_rl.rollout.PureSimulator`)."""
+        ...
+
+
 def check_family(family: Family, setting: Setting, n_contexts: int = 8, seed: int = 0) -> list[str]:
     """What the family breaks of the contract, one sentence each; an empty list when it conforms.
 
