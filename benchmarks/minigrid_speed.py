@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import json
+import os
 import time
 from collections.abc import Callable
 from functools import partial
@@ -157,6 +158,7 @@ def version(package: str) -> str | None:
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
+    load_before = round(os.getloadavg()[0], 1)
     print(f"{SETTING.task} on {jax.devices()[0].platform}\n{'':<24}{'envs':>6}{'steps/s':>14}")
     ours_16 = measured("scout_rl", 16, scout_rate, 8000)
     ours_1024 = measured("scout_rl", 1024, scout_rate, 400)
@@ -186,6 +188,7 @@ def main() -> None:
                 "steps_per_s_1024": round(ours_1024 or 0),
                 "window_s": round(window, 4),
                 "window_vs_torch": window_ratio,
+                "load_before": load_before,
                 "versions": {
                     name: version(name) for name in ("jax", "minigrid", "envpool", "navix", "torch")
                 },
