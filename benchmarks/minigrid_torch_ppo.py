@@ -22,7 +22,6 @@ class TorchWindow:
             return module
 
         torch.manual_seed(seed)
-        torch.set_num_threads(2)
         self.torch, self.n_envs, self.steps = torch, n_envs, 0
         self.envs = gymnasium.vector.SyncVectorEnv([lambda: gymnasium.make(task)] * n_envs)
         self.horizon = gymnasium.make(task).unwrapped.max_steps
