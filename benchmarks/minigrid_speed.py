@@ -62,9 +62,7 @@ def scout_rate(n_envs: int, n_steps: int, repeats: int) -> float:
     def step(state: Any, action: Any) -> Any:
         state, transition = jax.vmap(simulator.step)(state, action)
         over = transition.terminated | transition.truncated
-        again = jax.tree.map(
-            lambda s, n: jnp.where(over.reshape(-1, *[1] * (n.ndim - 1)), s, n), starts, state
-        )
+        again = jax.tree.map(lambda s, n: jnp.where(over.reshape(-1, *[1] * (n.ndim - 1)), s, n), starts, state)
         return again, (transition.observation, transition.reward)
 
     scan = jax.jit(lambda state, actions: jax.lax.scan(step, state, actions))
@@ -119,9 +117,7 @@ def scout_window_seconds(repeats: int) -> tuple[float, int]:
         return ppo.update(state, episodes, update_key), episodes.valid.sum()
 
     _, steps = jax.block_until_ready(window(state, jax.random.key(0)))
-    seconds = min(
-        _seconds(lambda: jax.block_until_ready(window(state, jax.random.key(0)))) for _ in range(repeats)
-    )
+    seconds = min(_seconds(lambda: jax.block_until_ready(window(state, jax.random.key(0)))) for _ in range(repeats))
     return seconds, int(steps)
 
 
@@ -135,9 +131,7 @@ def torch_window_seconds(repeats: int) -> tuple[float, int]:
     return min(timed)
 
 
-def measured(
-    name: str, n_envs: int, rate: Callable[..., float], n_steps: int, repeats: int = 3
-) -> float | None:
+def measured(name: str, n_envs: int, rate: Callable[..., float], n_steps: int, repeats: int = 3) -> float | None:
     """One line of the table; None where the peer is missing."""
     try:
         value = rate(n_envs, n_steps, repeats)
@@ -192,9 +186,7 @@ def main() -> None:
                 "window_s": round(window, 4),
                 "window_vs_torch": window_ratio,
                 "load_before": load_before,
-                "versions": {
-                    name: version(name) for name in ("jax", "minigrid", "envpool", "navix", "torch")
-                },
+                "versions": {name: version(name) for name in ("jax", "minigrid", "envpool", "navix", "torch")},
             }
         )
     )
