@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import json
+import os
 import time
 from collections.abc import Callable
 from functools import partial
@@ -61,9 +62,7 @@ def scout_rate(n_envs: int, n_steps: int, repeats: int) -> float:
     def step(state: Any, action: Any) -> Any:
         state, transition = jax.vmap(simulator.step)(state, action)
         over = transition.terminated | transition.truncated
-        again = jax.tree.map(
-            lambda s, n: jnp.where(over.reshape(-1, *[1] * (n.ndim - 1)), s, n), starts, state
-        )
+        again = jax.tree.map(lambda s, n: jnp.where(over.reshape(-1, *[1] * (n.ndim - 1)), s, n), starts, state)
         return again, (transition.observation, transition.reward)
 
     scan = jax.jit(lambda state, actions: jax.lax.scan(step, state, actions))
@@ -118,22 +117,21 @@ def scout_window_seconds(repeats: int) -> tuple[float, int]:
         return ppo.update(state, episodes, update_key), episodes.valid.sum()
 
     _, steps = jax.block_until_ready(window(state, jax.random.key(0)))
-    seconds = min(
-        _seconds(lambda: jax.block_until_ready(window(state, jax.random.key(0)))) for _ in range(repeats)
-    )
+    seconds = min(_seconds(lambda: jax.block_until_ready(window(state, jax.random.key(0)))) for _ in range(repeats))
     return seconds, int(steps)
 
 
 def torch_window_seconds(repeats: int) -> tuple[float, int]:
-    """The same window the usual way: torch on the stock vector environments."""
+    """The same window the usual way: torch on the stock vector environments, with the better thread count."""
     window = TorchWindow(SETTING.task, EPISODES, seed=0)
-    timed = [(_seconds(window.run), window.steps) for _ in range(repeats)]
+    timed = []
+    for n_threads in (1, 2):
+        window.torch.set_num_threads(n_threads)
+        timed += [(_seconds(window.run), window.steps) for _ in range(repeats)]
     return min(timed)
 
 
-def measured(
-    name: str, n_envs: int, rate: Callable[..., float], n_steps: int, repeats: int = 3
-) -> float | None:
+def measured(name: str, n_envs: int, rate: Callable[..., float], n_steps: int, repeats: int = 3) -> float | None:
     """One line of the table; None where the peer is missing."""
     try:
         value = rate(n_envs, n_steps, repeats)
@@ -157,6 +155,7 @@ def version(package: str) -> str | None:
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
+    load_before = round(os.getloadavg()[0], 1)
     print(f"{SETTING.task} on {jax.devices()[0].platform}\n{'':<24}{'envs':>6}{'steps/s':>14}")
     ours_16 = measured("scout_rl", 16, scout_rate, 8000)
     ours_1024 = measured("scout_rl", 1024, scout_rate, 400)
@@ -186,9 +185,8 @@ def main() -> None:
                 "steps_per_s_1024": round(ours_1024 or 0),
                 "window_s": round(window, 4),
                 "window_vs_torch": window_ratio,
-                "versions": {
-                    name: version(name) for name in ("jax", "minigrid", "envpool", "navix", "torch")
-                },
+                "load_before": load_before,
+                "versions": {name: version(name) for name in ("jax", "minigrid", "envpool", "navix", "torch")},
             }
         )
     )

@@ -22,7 +22,6 @@ class TorchWindow:
             return module
 
         torch.manual_seed(seed)
-        torch.set_num_threads(2)
         self.torch, self.n_envs, self.steps = torch, n_envs, 0
         self.envs = gymnasium.vector.SyncVectorEnv([lambda: gymnasium.make(task)] * n_envs)
         self.horizon = gymnasium.make(task).unwrapped.max_steps
@@ -55,9 +54,7 @@ class TorchWindow:
             alive &= ~(terminated | truncated)
             if not alive.any():
                 break
-        view, action, log_probability, value, success, valid = (
-            torch.stack(field) for field in zip(*kept, strict=True)
-        )
+        view, action, log_probability, value, success, valid = (torch.stack(field) for field in zip(*kept, strict=True))
         advantage = self.advantages(value, success)
         flat = (view, action, log_probability, advantage, advantage + value)
         self.steps = int(valid.sum())
@@ -82,11 +79,7 @@ class TorchWindow:
                 a = advantage[rows]
                 a = (a - a.mean()) / (a.std() + 1e-8)
                 loss = -torch.min(ratio * a, ratio.clamp(0.8, 1.2) * a).mean()
-                loss = (
-                    loss
-                    + 0.5 * 0.5 * ((value - target[rows]) ** 2).mean()
-                    - 0.01 * distribution.entropy().mean()
-                )
+                loss = loss + 0.5 * 0.5 * ((value - target[rows]) ** 2).mean() - 0.01 * distribution.entropy().mean()
                 self.optimizer.zero_grad()
                 loss.backward()
                 torch.nn.utils.clip_grad_norm_(self.parameters, 0.5)

@@ -124,11 +124,7 @@ CELLS = st.lists(st.integers(0, 5), min_size=1, max_size=3)
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    st.integers(1, 3).flatmap(
-        lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=3)
-    )
-)
+@given(st.integers(1, 3).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=3)))
 def test_saved_and_loaded_a_ladder_is_equal(tmp_path_factory, cells):
     ladder = Ladder.from_states([[[number(v) for v in cell] for cell in levels] for levels in cells])
     path = tmp_path_factory.mktemp("ladder") / "l.npz"

@@ -1,18 +1,16 @@
 """Rollouts on DoorKey with a fixed random policy: masks, endings, and agreement with the stock
 environment."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from scout_rl.episodes import Decision
 from scout_rl.families import family, load_bank
 from scout_rl.families.minigrid import codec
 from scout_rl.families.minigrid.contexts import stock_env
 from scout_rl.families.minigrid.simulator import Simulator
-from scout_rl.learners.ppo import PPO
 from scout_rl.rollout import rollout, succeeds
 from scout_rl.settings import SETTINGS
 
@@ -20,13 +18,18 @@ SETTING = SETTINGS["doorkey-small"]
 HORIZON = 100
 
 
+def act(observation, key):
+    """Uniform over the seven actions; remembers how many objects it saw."""
+    action = jax.random.randint(key, observation.shape[:1], 0, 7)
+    return Decision(action, {"seen": (observation[..., 0] > 1).sum((1, 2))})
+
+
 @pytest.fixture(scope="module")
 def played():
-    minigrid, ppo = family("minigrid"), PPO()
+    minigrid = family("minigrid")
     simulator = Simulator(8, 8, max_steps=HORIZON)
     ladder = minigrid.starts(load_bank(SETTING).train.contexts, 5)
     starts = {name: np.concatenate([a[:4, 4], a[:4, 3], a[:4, 0]]) for name, a in ladder.items()}
-    act = functools.partial(ppo.act, jax.jit(ppo.init)(jax.random.key(0)))
     packed = jax.tree.map(jnp.asarray, codec.to_simulator(simulator, starts))
     episodes = jax.jit(lambda s, k: rollout(simulator, act, s, k))(packed, jax.random.key(1))
     success = jax.jit(lambda s, k: succeeds(simulator, act, s, k))(packed, jax.random.key(1))
@@ -58,6 +61,12 @@ def test_the_stock_environment_agrees_step_by_step(played):
             view = observation["image"]
             assert terminated == episodes.success[t, b]
         assert terminated or truncated
+
+
+def test_what_the_policy_remembers_is_kept_beside_what_it_saw(played):
+    _, episodes, _ = played
+    seen = (episodes.observation[..., 0] > 1).sum((2, 3))
+    np.testing.assert_array_equal(episodes.memory["seen"][episodes.valid], seen[episodes.valid])
 
 
 def test_evaluation_plays_the_same_episodes(played):

@@ -61,13 +61,9 @@ class ContextBank:
             if array.dtype.hasobject:
                 raise ValueError(f"bank array {name!r} holds Python objects; only plain arrays can be saved")
             if array.ndim == 0 or len(array) != n:
-                raise ValueError(
-                    f"bank array {name!r} has shape {array.shape}, but the split has {n} contexts"
-                )
+                raise ValueError(f"bank array {name!r} has shape {array.shape}, but the split has {n} contexts")
         if not 0 < int(self.is_held_out.sum()) < n:
-            raise ValueError(
-                f"a bank needs train and held-out contexts, this one holds out {n} of {n} or none"
-            )
+            raise ValueError(f"a bank needs train and held-out contexts, this one holds out {n} of {n} or none")
         rows = [b"".join(a[i].tobytes() for a in self.contexts.values()) for i in range(n)]
         shared = {r for r, h in zip(rows, self.is_held_out, strict=True) if h} & {
             r for r, h in zip(rows, self.is_held_out, strict=True) if not h
@@ -104,9 +100,7 @@ class ContextBank:
         return digest.hexdigest()
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {_CONTEXT + name: a for name, a in self.contexts.items()} | {
-            f: getattr(self, f) for f in _FIELDS
-        }
+        return {_CONTEXT + name: a for name, a in self.contexts.items()} | {f: getattr(self, f) for f in _FIELDS}
 
     def save(self, path: str | Path) -> None:
         """Write one npz file (arrays alone, no pickle) with the hash in it; an old one is replaced whole."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bank import BankPart
-from scout_rl.families.family import Family
+from scout_rl.families.family import PureFamily
 from scout_rl.learners.learner import Learner
 from scout_rl.rollout import succeeds
 from scout_rl.settings import Setting
@@ -36,22 +36,20 @@ class Evaluation(NamedTuple):
         return min(self.groups.values())
 
 
-def evaluator(
-    family: Family, setting: Setting, part: BankPart, learner: Learner
-) -> Callable[[Any], Evaluation]:
+def evaluator(family: PureFamily, setting: Setting, part: BankPart, learner: Learner) -> Callable[[Any], Evaluation]:
     """Compile the evaluation of this setting; the result takes a learner's state."""
     simulator = family.simulator(setting)
     starts = family.batch_simulator(setting).reset_to(family.target_starts(part.contexts))
 
-    @jax.jit
     def outcomes(state: Any) -> Any:
-        def act(observation: Any, key: Any) -> Any:
-            return learner.act(state, observation, key)
+        return succeeds(
+            simulator, lambda seen, key: learner.act(state, seen, key), starts, jax.random.key(EVALUATION_KEY)
+        )
 
-        return succeeds(simulator, act, starts, jax.random.key(EVALUATION_KEY))
+    compiled = jax.jit(outcomes)
 
     def evaluate(state: Any) -> Evaluation:
-        return by_group(setting, part, np.asarray(outcomes(state)))
+        return by_group(setting, part, np.asarray(compiled(state)))
 
     return evaluate
 

@@ -38,9 +38,7 @@ class Ladder:
             raise ValueError("a ladder needs at least one context and one level.")
         for context, levels in enumerate(self.cells):
             if len(levels) != len(self.cells[0]):
-                raise ValueError(
-                    f"context {context} has {len(levels)} levels, and context 0 has {len(self.cells[0])}."
-                )
+                raise ValueError(f"context {context} has {len(levels)} levels, and context 0 has {len(self.cells[0])}.")
             for level, states in enumerate(levels):
                 if not states:
                     raise ValueError(f"cell ({context}, {level}) has no state.")
@@ -72,9 +70,7 @@ class Ladder:
     @classmethod
     def from_states(cls, cells: Sequence[Sequence[State | Sequence[State]]]) -> Ladder:
         """From nested lists ``cells[context][level]``: a state, or a list of states."""
-        return cls(
-            tuple(tuple((c,) if isinstance(c, State) else tuple(c) for c in levels) for levels in cells)
-        )
+        return cls(tuple(tuple((c,) if isinstance(c, State) else tuple(c) for c in levels) for levels in cells))
 
     @classmethod
     def from_function(
@@ -180,9 +176,7 @@ class Ladder:
         return arrays, meta
 
 
-def _rungs(
-    trajectory: Trajectory, fractions: Sequence[float], measure: Progress, context: int
-) -> list[State]:
+def _rungs(trajectory: Trajectory, fractions: Sequence[float], measure: Progress, context: int) -> list[State]:
     end = trajectory.first_success
     if end is None:
         raise ValueError(f"the trajectory of context {context} never succeeds: a ladder needs one that does.")
@@ -191,9 +185,7 @@ def _rungs(
     except ValueError as error:
         raise ValueError(f"context {context}: {error}") from error
     if values.shape != (len(trajectory.states),) or not np.isfinite(values[:end]).all():
-        raise ValueError(
-            f"progress of context {context} must be {len(trajectory.states)} finite numbers, one a state."
-        )
+        raise ValueError(f"progress of context {context} must be {len(trajectory.states)} finite numbers, one a state.")
     rungs, lowest = [trajectory.states[0]], 0
     for fraction in fractions[1:]:
         lowest += int(np.argmin(np.abs(values[lowest:end] - fraction)))

@@ -224,9 +224,7 @@ def _place(codec: Codec, state: State) -> Array | None:
     names: Sequence[str] | None = getattr(codec, "place", None)
     if names is None:
         names = sorted(n for n in state.arrays if n.startswith("attributes/") and "_np_random" not in n)
-    found = [
-        state.arrays[n].ravel().astype(np.float64) for n in names if state.arrays[n].dtype.kind in "biuf"
-    ]
+    found = [state.arrays[n].ravel().astype(np.float64) for n in names if state.arrays[n].dtype.kind in "biuf"]
     if not found:
         return None
     return np.asarray(np.concatenate(found))

@@ -94,9 +94,7 @@ def _state_rows(states: Sequence[State]) -> dict[str, Array]:
 
 def _stored(episode: Any, metadata: dict[str, Any]) -> Trajectory:
     states = []
-    for number, (row, length) in enumerate(
-        zip(episode.infos[STATE_KEY], episode.infos[LENGTH_KEY], strict=True)
-    ):
+    for number, (row, length) in enumerate(zip(episode.infos[STATE_KEY], episode.infos[LENGTH_KEY], strict=True)):
         name = f"state {number} of episode {episode.id}"
         arrays, meta, _ = parse_archive(np.asarray(row)[: int(length)].tobytes(), name)
         states.append(State(arrays, meta["codec"], meta["library"]))
@@ -141,7 +139,5 @@ def _replayed(
         if replayed is None or not np.allclose(replayed[:steps], recorded[:steps], atol=tolerance, rtol=0):
             raise ValueError(f"episode {episode.id}: the replay shows another {name} than was recorded.")
     if trajectory.first_success is None:
-        raise ValueError(
-            f"episode {episode.id}: the replay of its {len(trajectory)} actions does not succeed."
-        )
+        raise ValueError(f"episode {episode.id}: the replay of its {len(trajectory)} actions does not succeed.")
     return trajectory

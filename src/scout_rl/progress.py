@@ -57,7 +57,5 @@ def _end(trajectory: Trajectory) -> int:
 
 def _achieved(trajectory: Trajectory, progress: str) -> NDArray[np.float64]:
     if trajectory.achieved is None:
-        raise ValueError(
-            f"progress={progress!r} needs achieved goals: record with achieved=lambda observation: ..."
-        )
+        raise ValueError(f"progress={progress!r} needs achieved goals: record with achieved=lambda observation: ...")
     return np.asarray(trajectory.achieved, dtype=np.float64)

@@ -152,7 +152,9 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 def _append(path: Path, data: bytes) -> None:
     with path.open("ab", buffering=0) as file:
-        file.write(data)
+        left = memoryview(data)
+        while left:  # a raw write may take a part and say nothing; the next one says that the disk is full
+            left = left[file.write(left) :]
 
 
 def _complete_lines(path: Path) -> Iterable[bytes]:

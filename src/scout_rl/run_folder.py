@@ -1,11 +1,11 @@
 """The folder of a run: whose it is, its tables, and what a restart cuts off.
 
-    run.json             config, bank hash, versions
-    config.json, windows.jsonl, events.jsonl, frontier.int8    the curriculum's own records (records.py)
-    evaluations.jsonl    a row an evaluation: outcome of every held-out context
-    metrics.jsonl        a row a window: environment steps and the learner's numbers
-    timing.jsonl         a row a window: seconds; the one file that differs between equal runs
-    checkpoints/         the newest two (checkpoint.py)
+run.json             config, bank hash, versions
+config.json, windows.jsonl, events.jsonl, frontier.int8    the curriculum's own records (records.py)
+evaluations.jsonl    a row an evaluation: outcome of every held-out context
+metrics.jsonl        a row a window: environment steps and the learner's numbers
+timing.jsonl         a row a window: seconds; the one file that differs between equal runs
+checkpoints/         the newest two (checkpoint.py)
 """
 
 from __future__ import annotations

@@ -62,9 +62,7 @@ def _short_and_long(short: float, long: float, share_short: float) -> tuple[Grou
     )
 
 
-def _minigrid(
-    key: str, task: str, windows: int, groups: tuple[Group, ...] = (Group(),)
-) -> tuple[Setting, Setting]:
+def _minigrid(key: str, task: str, windows: int, groups: tuple[Group, ...] = (Group(),)) -> tuple[Setting, Setting]:
     full = Setting(
         key=key,
         family="minigrid",
@@ -86,15 +84,9 @@ _TABLE: tuple[Setting, ...] = (
     *_minigrid("doorkey", "MiniGrid-DoorKey-8x8-v0", windows=1200),
     *_minigrid("doorkey-16", "MiniGrid-DoorKey-16x16-v0", windows=2400),
     *_minigrid("multiroom", "MiniGrid-MultiRoom-N6-v0", windows=2400),
-    *_minigrid(
-        "doorkey-split", "MiniGrid-DoorKey-8x8-v0", 1200, _short_and_long(**_SPLIT_8, share_short=0.5)
-    ),
-    *_minigrid(
-        "doorkey-split-uneven", "MiniGrid-DoorKey-8x8-v0", 1200, _short_and_long(**_SPLIT_8, share_short=0.75)
-    ),
-    *_minigrid(
-        "doorkey-16-split", "MiniGrid-DoorKey-16x16-v0", 2400, _short_and_long(**_SPLIT_16, share_short=0.5)
-    ),
+    *_minigrid("doorkey-split", "MiniGrid-DoorKey-8x8-v0", 1200, _short_and_long(**_SPLIT_8, share_short=0.5)),
+    *_minigrid("doorkey-split-uneven", "MiniGrid-DoorKey-8x8-v0", 1200, _short_and_long(**_SPLIT_8, share_short=0.75)),
+    *_minigrid("doorkey-16-split", "MiniGrid-DoorKey-16x16-v0", 2400, _short_and_long(**_SPLIT_16, share_short=0.5)),
     *_minigrid(
         "doorkey-16-split-uneven",
         "MiniGrid-DoorKey-16x16-v0",

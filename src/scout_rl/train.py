@@ -17,7 +17,7 @@ from scout_rl import checkpoint
 from scout_rl.bank import BankPart
 from scout_rl.curriculum import Curriculum
 from scout_rl.evaluate import Evaluation, evaluator
-from scout_rl.families import family, load_bank
+from scout_rl.families import load_bank, pure_family
 from scout_rl.learners import make_learner
 from scout_rl.learners.pytree import named, restored
 from scout_rl.run_config import RunConfig
@@ -50,7 +50,7 @@ def train(
     """Run ``config`` in the folder ``path``, or continue what is there."""
     chosen = setting(config.setting)
     learner = make_learner(chosen.learner, config.learner)
-    home, bank = family(chosen.family), load_bank(chosen)
+    home, bank = pure_family(chosen.family), load_bank(chosen)
     folder = RunFolder(path, config, bank.sha256, say)
     contexts = bank.train
     ladder = (home.starts if config.ladder == "manual" else home.solver_ladder)(contexts.contexts, config.levels)

@@ -43,9 +43,7 @@ class Trajectory:
         by_state = {"states": self.states, **({} if self.achieved is None else {"achieved": self.achieved})}
         for name, values in {**by_state, **self.observations}.items():
             if len(values) != steps + 1:
-                raise ValueError(
-                    f"{name} has {len(values)} entries; a trajectory of {steps} steps has {steps + 1}."
-                )
+                raise ValueError(f"{name} has {len(values)} entries; a trajectory of {steps} steps has {steps + 1}.")
         for name, values in {"rewards": self.rewards, "success": self.success}.items():
             if len(values) != steps:
                 raise ValueError(f"{name} has {len(values)} entries; the trajectory has {steps} steps.")
@@ -65,9 +63,7 @@ class Trajectory:
         arrays.update({n: a for n in ("achieved", "desired") if (a := getattr(self, n)) is not None})
         arrays.update({f"observations/{name}": array for name, array in self.observations.items()})
         meta = {"kind": "trajectory", "version": 1, "states": index, "seed": self.seed}
-        return write_archive(
-            path, arrays, {**meta, "terminated": self.terminated, "truncated": self.truncated}
-        )
+        return write_archive(path, arrays, {**meta, "terminated": self.terminated, "truncated": self.truncated})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trajectory:

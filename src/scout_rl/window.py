@@ -12,7 +12,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.families.family import Family, States
+from scout_rl.families.family import PureFamily, States
 from scout_rl.learners.learner import Learner
 from scout_rl.rollout import rollout
 from scout_rl.settings import Setting
@@ -36,16 +36,17 @@ Window = Callable[[Any, States, Any], Played]
 """(learner state, named start states [rollouts, ...], key) to what was played."""
 
 
-def device_window(family: Family, setting: Setting, learner: Learner) -> Window:
+def device_window(family: PureFamily, setting: Setting, learner: Learner) -> Window:
     """Compile the window of a pure simulator."""
     simulator, batch = family.simulator(setting), family.batch_simulator(setting)
 
-    @jax.jit
-    def compiled(state: Any, starts: Any, key: Any) -> Any:
+    def one_window(state: Any, starts: Any, key: Any) -> Any:
         acting, updating = jax.random.split(key)
         episodes = rollout(simulator, lambda seen, key: learner.act(state, seen, key), starts, acting)
         update = learner.update(state, episodes, updating)
         return update.state, episodes.success.any(axis=0), update.signal, episodes.valid.sum(), update.metrics
+
+    compiled = jax.jit(one_window)
 
     def play(state: Any, starts: States, key: Any) -> Played:
         state, success, signal, steps, metrics = compiled(state, batch.reset_to(starts), key)

@@ -36,9 +36,7 @@ MUJOCO = registered(
     "Walker2d",
     "Adroit",
 )
-GOALS = registered(
-    "FetchReach", "FetchPush", "FetchSlide", "FetchPick", "Hand", "PointMaze", "AntMaze", "FrankaK"
-)
+GOALS = registered("FetchReach", "FetchPush", "FetchSlide", "FetchPick", "Hand", "PointMaze", "AntMaze", "FrankaK")
 GRIDS = registered("MiniGrid-", "BabyAI-")
 
 

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from scipy.signal import correlate2d
 
-from scout_rl.learners.networks import Dense, GridActorCritic, patches
+from scout_rl.learners.networks import Dense, patches
 
 
 @pytest.fixture(scope="module")
-def fresh():
-    """A new network by key, with its logits and values for some views (compiled once)."""
+def fresh(init):
+    """A new network by key, with its logits, values and features for some views."""
     view = jnp.asarray(np.random.default_rng(0).integers(0, 9, (8, 4, 7, 7, 3)), jnp.uint8)
+    apply = jax.jit(lambda network: (network(view), network.encode(view)))
 
-    @jax.jit
     def make(key):
-        network = GridActorCritic(7, key)
-        return network, network(view), network.encode(view)
+        network = init(key).network
+        return network, *apply(network)
 
     return make
 

@@ -100,9 +100,7 @@ class MujocoCodec:
         for prefix, (model, _) in zip(_prefixes(), simulations(base), strict=False):
             identity = state.arrays.get(f"{prefix}model_identity")
             if identity is None or identity.tobytes() != model_identity(model):
-                raise ValueError(
-                    f"this state belongs to another MuJoCo model than that of {type(base).__name__}."
-                )
+                raise ValueError(f"this state belongs to another MuJoCo model than that of {type(base).__name__}.")
 
         def restore() -> Start:
             self._restore_attributes(base, state, generators)
@@ -127,9 +125,7 @@ class MujocoCodec:
     def left_out(self, env: Env) -> list[str]:
         """Attributes that a state does not carry and that are no constants."""
         simulator = ("mujoco._structs", "gymnasium.envs.mujoco.mujoco_rendering")
-        return [
-            name for name in self._capture(env.unwrapped).left_out if not any(s in name for s in simulator)
-        ]
+        return [name for name in self._capture(env.unwrapped).left_out if not any(s in name for s in simulator)]
 
     def counters(self) -> dict[str, Any]:
         """Attributes that count the episode's steps, with the value they have at its start."""
@@ -190,9 +186,7 @@ def held_env(base: Env) -> Env | None:
 
 def model_identity(model: Any) -> bytes:
     """A hash of what makes a model this model; placements and dynamics parameters are no part of it."""
-    digest = hashlib.sha256(
-        repr([model.nq, model.nv, model.nu, model.na, model.nbody, model.nmocap]).encode()
-    )
+    digest = hashlib.sha256(repr([model.nq, model.nv, model.nu, model.na, model.nbody, model.nmocap]).encode())
     for name in IDENTITY_FIELDS:
         value = getattr(model, name)
         array = np.frombuffer(value, dtype=np.uint8) if isinstance(value, bytes) else np.asarray(value)
@@ -229,9 +223,7 @@ def _prefixes() -> Any:
 
 def _takes_an_argument(method: Any) -> bool:
     parameters = inspect.signature(method).parameters.values()
-    return any(
-        p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters
-    )
+    return any(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
 
 
 def _only_observation(result: Any) -> Any:

@@ -95,11 +95,7 @@ def _find_counters(trial: UnderTest) -> tuple[dict[str, int], State | None]:
             if terminated or truncated:
                 break
         else:
-            steady = {
-                name: start
-                for name, start in rows[0].items()
-                if _rises_by_one([row.get(name) for row in rows])
-            }
+            steady = {name: start for name, start in rows[0].items() if _rises_by_one([row.get(name) for row in rows])}
             return steady, trial.codec.get_state(trial.env)
     return {}, None
 

@@ -126,8 +126,7 @@ class Restore:
         old = list(live) if isinstance(live, list | tuple | collections.deque) else []
         encoded = node[2] if kind == "record" else node[1]
         items = [
-            self._decode(item, old[i] if i < len(old) else _MISSING, f"{path}.{i}")
-            for i, item in enumerate(encoded)
+            self._decode(item, old[i] if i < len(old) else _MISSING, f"{path}.{i}") for i, item in enumerate(encoded)
         ]
         if kind == "list":
             self._made[number].extend(items)
@@ -157,9 +156,7 @@ class Restore:
         module, qualname = name.split(":")
         found: Any = sys.modules.get(module)
         if module.split(".")[0] not in self._packages or found is None:
-            raise ValueError(
-                f"{path} is a {qualname} of {module!r}, which is no package of this environment."
-            )
+            raise ValueError(f"{path} is a {qualname} of {module!r}, which is no package of this environment.")
         for part in qualname.split("."):
             found = getattr(found, part)
         if not isinstance(found, type):

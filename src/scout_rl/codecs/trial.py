@@ -109,9 +109,7 @@ class Trial:
             if found is not None:
                 self.add("restore vs restore", f"state {index}, step {found}; {self._blame(index)}", "")
                 return
-        self.add(
-            "restore vs restore", None, f"equal in observation, reward and end over {self.horizon} steps"
-        )
+        self.add("restore vs restore", None, f"equal in observation, reward and end over {self.horizon} steps")
 
     def _blame(self, index: int) -> str:
         """The innermost layer at which two restores differ, and the arrays that differ in the state."""
@@ -140,9 +138,7 @@ class Trial:
         fresh.reset(seed=self.seed + 77)
         problem = None
         for index, state in enumerate(self.states):
-            found = difference(
-                self.restored[index], play(fresh, self.codec, state, self.actions(self.seeds[index]))
-            )
+            found = difference(self.restored[index], play(fresh, self.codec, state, self.actions(self.seeds[index])))
             if found is not None and problem is None:
                 problem = f"another environment plays state {index} otherwise: step {found}"
         fresh.close()
@@ -201,9 +197,7 @@ class Trial:
         after: Difference | None = None
         for ours, theirs in zip(self.restored, self.originals, strict=True):
             start = _worse(start, difference(at_step(ours, 0), at_step(theirs, 0)))
-            both = [
-                k for k in ours if k in theirs and not k.startswith("0/") and not k.endswith("/truncated")
-            ]
+            both = [k for k in ours if k in theirs and not k.startswith("0/") and not k.endswith("/truncated")]
             after = _worse(after, difference({k: ours[k] for k in both}, {k: theirs[k] for k in both}))
         return Drift(start, after, self.horizon)
 

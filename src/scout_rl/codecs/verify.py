@@ -28,9 +28,7 @@ def verify_codec(
     ``env`` is an id, a pair (id, keyword arguments), a function that makes it, or the environment itself.
     ``n_states`` states of a random rollout are restored and followed for ``horizon`` random actions.
     """
-    (verdict,) = verify_codecs(
-        [env], codec, seed=seed, n_states=n_states, horizon=horizon, new_process=new_process
-    )
+    (verdict,) = verify_codecs([env], codec, seed=seed, n_states=n_states, horizon=horizon, new_process=new_process)
     return verdict
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
@@ -11,6 +11,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from scout_rl import rules
 from scout_rl.settings import SETTINGS, setting
 from scout_rl.sinks import Sink, Track, open_sink
+
+if TYPE_CHECKING:
+    from scout_rl.run_config import RunConfig
 
 FIRST = "doorkey-split-small"
 """The setting whose flags `scout train --help` shows."""
@@ -79,14 +82,14 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
             evaluate_every=evaluate_every,
             checkpoint_every=checkpoint_every,
             constants=changed,
-            learner=vars(learner),
+            learner=dict(vars(learner)),
         )
         return run(config, run_path(out, config), track)
 
     return train
 
 
-def run_path(out: Path, config: Any) -> Path:
+def run_path(out: Path, config: "RunConfig") -> Path:
     """Where a run goes: what varies is in its name."""
     parts = [str(config.seed)]
     if config.ladder != "manual" or config.levels != setting(config.setting).n_levels:
@@ -94,7 +97,7 @@ def run_path(out: Path, config: Any) -> Path:
     return out / config.setting / config.rule / "-".join(parts)
 
 
-def run(config: Any, path: Path, track: Track = "none", console: Console | None = None) -> int:
+def run(config: "RunConfig", path: Path, track: Track = "none", console: Console | None = None) -> int:
     """Train with a progress bar; a full disk or an unwritable folder is one sentence."""
     from scout_rl.cache import use_compilation_cache
     from scout_rl.train import train
@@ -127,7 +130,8 @@ def run(config: Any, path: Path, track: Track = "none", console: Console | None 
             train(config, path, watch=watch, say=console.print)
         except OSError as error:
             raise ValueError(
-                f"{path} cannot be written ({error.strerror}); what was saved is whole, and the same command continues it"
+                f"{path} cannot be written ({error.strerror}); what was saved is whole, "
+                "and the same command continues it"
             ) from error
         finally:
             if sink is not None:

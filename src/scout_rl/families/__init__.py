@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
+from typing import cast
 
 from scout_rl.bank import ContextBank, pinned_hashes, require_hash
-from scout_rl.families.family import Family
+from scout_rl.families.family import Family, PureFamily
 from scout_rl.settings import Setting
 
 _MODULES = {"minigrid": ("scout_rl.families.minigrid", "minigrid,jax")}
@@ -28,6 +29,14 @@ def family(key: str) -> Family:
             name=error.name,
         ) from error
     return found
+
+
+def pure_family(key: str) -> PureFamily:
+    """The family of that key, if its simulator is pure functions."""
+    found = family(key)
+    if not hasattr(found, "simulator"):
+        raise ValueError(f"family {key!r} has no pure simulator")
+    return cast(PureFamily, found)
 
 
 def load_bank(setting: Setting) -> ContextBank:

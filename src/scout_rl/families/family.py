@@ -120,6 +120,14 @@ class Family(Protocol):
         ...
 
 
+class PureFamily(Family, Protocol):
+    """A family whose simulator is pure functions of one environment: rollout and update compile into one call."""
+
+    def simulator(self, setting: Setting) -> Any:
+        """The pure functions: ``observe``, ``step`` and a time limit (`scout_rl.rollout.PureSimulator`)."""
+        ...
+
+
 def check_family(family: Family, setting: Setting, n_contexts: int = 8, seed: int = 0) -> list[str]:
     """What the family breaks of the contract, one sentence each; an empty list when it conforms.
 
@@ -171,21 +179,15 @@ def _solver_faults(name: str, family: Family, setting: Setting, ladder: States) 
     faults = []
     flat = {key: array.reshape(-1, *array.shape[2:]) for key, array in ladder.items()}
     n_starts = len(next(iter(flat.values())))
-    solutions = [
-        family.trajectory({key: array[i] for key, array in flat.items()}).actions for i in range(n_starts)
-    ]
+    solutions = [family.trajectory({key: array[i] for key, array in flat.items()}).actions for i in range(n_starts)]
     remaining = np.array([len(actions) for actions in solutions])
     simulator = family.batch_simulator(setting)
     if (remaining < 1).any() or (remaining > simulator.max_steps).any():
-        faults.append(
-            f"{name}: a start is already a success, or too far for the time limit of {simulator.max_steps}"
-        )
+        faults.append(f"{name}: a start is already a success, or too far for the time limit of {simulator.max_steps}")
     rises = np.diff(remaining.reshape(-1, setting.n_levels), axis=1) > 0
     if rises.any():
         context, level = np.argwhere(rises)[0]
-        faults.append(
-            f"{name}: context {context} has more steps left at level {level + 1} than at level {level}"
-        )
+        faults.append(f"{name}: context {context} has more steps left at level {level + 1} than at level {level}")
     state, success = simulator.reset_to(flat), np.zeros(n_starts, dtype=bool)
     for t in range(int(remaining.max())):
         action = np.stack([actions[min(t, len(actions) - 1)] for actions in solutions])

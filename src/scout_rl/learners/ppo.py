@@ -187,9 +187,7 @@ class PPO:
         return PPOState(optax.apply_updates(state.network, change), optimizer), means
 
     def _optimizer(self) -> Any:
-        return optax.chain(
-            optax.clip_by_global_norm(self.max_grad_norm), optax.adam(self.learning_rate, eps=1e-5)
-        )
+        return optax.chain(optax.clip_by_global_norm(self.max_grad_norm), optax.adam(self.learning_rate, eps=1e-5))
 
 
 def normalised(advantage: Array, weight: Array) -> Array:

@@ -71,9 +71,7 @@ def read_stock(env: Any) -> States:
         "grid": env.grid.encode(),
         "agent_pos": np.array(env.agent_pos, dtype=np.int64),
         "agent_dir": np.array(env.agent_dir, dtype=np.int64),
-        "carrying": NOTHING.copy()
-        if env.carrying is None
-        else np.array(env.carrying.encode(), dtype=np.uint8),
+        "carrying": NOTHING.copy() if env.carrying is None else np.array(env.carrying.encode(), dtype=np.uint8),
         "step_count": np.array(env.step_count, dtype=np.int64),
     }
 

@@ -71,9 +71,7 @@ def _candidates(setting: Setting) -> Iterator[tuple[States, int]]:
         group = _group_of(setting, state, env.max_steps)
         if group is not None:
             yield {"seed": np.array(seed, dtype=np.int64), **state}, group
-    raise ValueError(
-        f"setting {setting.key!r}: its groups cannot be filled from {_MAX_CANDIDATES} stock layouts"
-    )
+    raise ValueError(f"setting {setting.key!r}: its groups cannot be filled from {_MAX_CANDIDATES} stock layouts")
 
 
 def _group_of(setting: Setting, state: States, max_steps: int) -> int | None:

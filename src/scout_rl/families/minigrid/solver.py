@@ -45,9 +45,7 @@ def trajectory(context: Mapping[str, NDArray[Any]]) -> Solution:
     """A shortest solution of a context (or of any state), with every state on its way."""
     path = _search(context)
     if path is None:
-        raise ValueError(
-            f"the layout has no solution from agent_pos {tuple(int(v) for v in context['agent_pos'])}"
-        )
+        raise ValueError(f"the layout has no solution from agent_pos {tuple(int(v) for v in context['agent_pos'])}")
     states = [_state(context, node) for node, _ in path]
     stacked = {name: np.stack([s[name] for s in states]) for name in states[0]}
     return Solution(stacked, np.array([action for _, action in path[:-1]], dtype=np.int32))
@@ -90,9 +88,7 @@ def _search(state: Mapping[str, NDArray[Any]]) -> list[tuple[_Node, int]] | None
         raise ValueError("the solver handles layouts with at most one key")
     x, y = (int(v) for v in state["agent_pos"])
     start = _Node(x * grid.shape[1] + y, int(state["agent_dir"]), 0, bool(carried[0] == _KEY))
-    key_colour = (
-        int(carried[1]) if start.holds_key else int(grid.reshape(-1, 3)[keys[0], 1]) if len(keys) else -1
-    )
+    key_colour = int(carried[1]) if start.holds_key else int(grid.reshape(-1, 3)[keys[0], 1]) if len(keys) else -1
     layout = _Layout(grid, key_colour)
 
     came_from: dict[_Node, tuple[_Node, int]] = {}
