@@ -7,17 +7,24 @@ a state has ``goal`` [n, k] and ``step_count`` int32[n], which is 0 in every sta
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.families.family import States
+from scout_rl.codecs.codec import State
+from scout_rl.families.family import Solution, States
 from scout_rl.families.mujoco_batch import Array, BatchPool, MujocoBatch
+from scout_rl.ladder import Ladder
+from scout_rl.trajectory import Trajectory
 
 GoalObservation = dict[str, NDArray[np.float64]]
 """``observation``, ``achieved_goal`` and ``desired_goal``, each [n, ...], as in the stock environment."""
+
+
+CHUNK = 16
+"""States turned into starts at once."""
 
 
 class Transition(NamedTuple):
@@ -69,15 +76,21 @@ class GoalSimulator(ABC):
 
     def get_states(self, state: Handle) -> States:
         """The named arrays [n, ...] from which ``reset_to`` continues bit for bit."""
-        own = {"goal": state.goal.copy(), "step_count": state.step_count.copy()}
+        own: States = {"goal": state.goal.copy(), "step_count": state.step_count.copy()}
         return {**state.batch.get_states(), **own}
 
     def as_starts(self, states: Mapping[str, Array]) -> States:
         """States [n, ...] as starts: step counters at 0, derived arrays in agreement with qpos."""
-        states = {**states, "step_count": np.zeros(len(states["goal"]), dtype=np.int32)}
-        handle = Handle(self.pool, states)
-        handle.batch.as_starts(states)
-        return self.get_states(handle)
+        n = len(states["goal"])
+        states = {**states, "step_count": np.zeros(n, dtype=np.int32)}
+        parts = []
+        for begin in range(0, n, CHUNK):
+            rows = np.minimum(np.arange(begin, begin + CHUNK), n - 1)
+            some = {name: np.asarray(array)[rows] for name, array in states.items()}
+            handle = Handle(self.pool, some)
+            handle.batch.as_starts(some)
+            parts.append(self.get_states(handle))
+        return {name: np.concatenate([part[name] for part in parts])[:n] for name in parts[0]}
 
     def observe(self, state: Handle) -> GoalObservation:
         """What a policy sees."""
@@ -113,3 +126,53 @@ def _require_own_arrays(states: Mapping[str, Array]) -> None:
     for name in ("goal", "step_count"):
         if name not in states:
             raise ValueError(f"the state lacks the array {name!r}.")
+
+
+def record_until_success(
+    simulator: GoalSimulator,
+    states: Mapping[str, Array],
+    act: Callable[[GoalObservation], Array],
+    max_steps: int,
+) -> list[Solution]:
+    """Play a scripted controller from n states; each trajectory ends with its first success, after 1 step or more."""
+    handle = simulator.reset_to(states)
+    seen, steps = simulator.observe(handle), [simulator.get_states(handle)]
+    actions: list[Array] = []
+    length = np.zeros(len(handle.goal), dtype=int)
+    while not length.all() and len(actions) < max_steps:
+        actions.append(np.asarray(act(seen)))
+        handle, transition = simulator.step(handle, actions[-1])
+        steps.append(simulator.get_states(handle))
+        seen = transition.observation
+        length[transition.success & (length == 0)] = len(actions)
+    if not length.all():
+        unsolved = np.flatnonzero(length == 0)
+        raise ValueError(
+            f"the solver does not solve {len(unsolved)} of {len(length)} states in {max_steps} steps; the first is "
+            f"state {unsolved[0]}, goal {handle.goal[unsolved[0]].round(3).tolist()}."
+        )
+    played = {name: np.stack([step[name] for step in steps], axis=1) for name in steps[0]}
+    found = []
+    for i, end in enumerate(length):
+        on_the_way = {name: array[i, : end + 1] for name, array in played.items()}
+        found.append(Solution(simulator.as_starts(on_the_way), np.stack([a[i] for a in actions[:end]])))
+    return found
+
+
+def solver_indices(solutions: Sequence[Solution], fractions: Sequence[float]) -> NDArray[np.int64]:
+    """int[contexts, levels]: the step of each solution nearest each share of its time, through the ladder's own rule.
+
+    The states handed to it hold nothing but their index.
+    """
+    recorded = []
+    for solution in solutions:
+        n_steps = len(solution.actions)
+        recorded.append(
+            Trajectory(
+                states=tuple(State({"step": np.array(t)}, "index", {}) for t in range(n_steps + 1)),
+                actions=solution.actions,
+                rewards=np.zeros(n_steps),
+                success=np.arange(n_steps) == n_steps - 1,
+            )
+        )
+    return Ladder.from_trajectories(recorded, fractions).stack()["step"]

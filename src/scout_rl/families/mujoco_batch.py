@@ -77,6 +77,13 @@ class Layout:
         identity = {"mujoco_version": VERSION.shape, "model_fingerprint": self.fingerprint.shape}
         return {name: shape for name, (_, shape, _) in self.parts.items()} | self.derived | identity
 
+    def identity(self, n: int) -> States:
+        """The two arrays of n states that say where they belong."""
+        return {
+            "mujoco_version": np.tile(VERSION, (n, 1)),
+            "model_fingerprint": np.tile(self.fingerprint, (n, 1)),
+        }
+
     def pack(self, states: Mapping[str, Array], n: int) -> NDArray[np.float64]:
         """The vectors [n, size] of checked named arrays."""
         packed = np.empty((n, self.size))
@@ -160,7 +167,11 @@ class MujocoBatch:
         packed = np.empty((self.n, self.layout.size))
         for model, data, row in zip(self.models, self.data, packed, strict=True):
             mujoco.mj_getState(model, data, row, _INTEGRATION)
-        return self.layout.unpack(packed) | {name: self.read(name) for name in self.layout.derived} | self._identity()
+        return (
+            self.layout.unpack(packed)
+            | {name: self.read(name) for name in self.layout.derived}
+            | self.layout.identity(self.n)
+        )
 
     def set_states(self, states: Mapping[str, Array], *, derived: bool = True) -> None:
         """Restore named arrays [n, ...]; further arrays in ``states`` are the family's own.
@@ -188,12 +199,6 @@ class MujocoBatch:
         self.set_states({**{name: self.read(name) for name in self.layout.derived}, **states}, derived=False)
         return self.get_states()
 
-    def _identity(self) -> States:
-        return {
-            "mujoco_version": np.tile(VERSION, (self.n, 1)),
-            "model_fingerprint": np.tile(self.layout.fingerprint, (self.n, 1)),
-        }
-
 
 class BatchPool:
     """Batches of one model by their size, used again once nobody holds them: an ``MjData`` is dear to make."""
@@ -202,6 +207,7 @@ class BatchPool:
         self, model: Any, *, derived: Sequence[str] = (), n_threads: int | None = None, own_models: bool = False
     ) -> None:
         self.model = model
+        self.layout = Layout(model, derived)
         self._options = {"derived": tuple(derived), "n_threads": n_threads, "own_models": own_models}
         self._idle: dict[int, list[MujocoBatch]] = {}
 
