@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from scout_rl.bank import ContextBank
 from scout_rl.families.family import Solution, States
-from scout_rl.families.metaworld import contexts, operator, solver
+from scout_rl.families.metaworld import contexts, grasp_checks, operator, solver
 from scout_rl.families.metaworld.simulator import Simulator
+from scout_rl.ladder_validation import Report
 from scout_rl.settings import Setting
 
 
@@ -45,6 +46,14 @@ class MetaWorld:
     def trajectory(self, state: Mapping[str, NDArray[Any]]) -> Solution:
         """The scripted solution."""
         return solver.trajectory(state)
+
+    def solutions(self, states: Mapping[str, NDArray[Any]]) -> list[Solution]:
+        """The scripted solutions of n states at once."""
+        return [found.solution for found in solver.solved(states)]
+
+    def check_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], ladder: States, source: str = "manual") -> Report:
+        """Offline validation; every scaffold of a hand-built ladder that lifts the object has to rest in the grasp."""
+        return grasp_checks.check_ladder(Simulator(solver.HORIZON), ladder, source)
 
 
 FAMILY = MetaWorld()

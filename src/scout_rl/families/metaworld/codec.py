@@ -3,9 +3,9 @@
 One state is a dict of the arrays below; a batch has the same leading axes on each. States of different tasks have
 equal shapes, so that one batch holds both tasks of a conflict.
 
-- MuJoCo's integration state by name: ``time``, ``qpos`` [16], ``qvel`` [15], ``qacc_warmstart`` [15], ``ctrl`` [2] (what
-  holds a grasp), ``mocap_pos`` [3] (where the hand is drawn to; it integrates the actions) and ``mocap_quat`` [4].
-  Applied forces are left out: no Meta-World task applies any;
+- MuJoCo's integration state by name: ``time``, ``qpos`` [16], ``qvel`` [15], ``qacc_warmstart`` [15], ``ctrl`` [2]
+  (what holds a grasp), ``mocap_pos`` [3] (where the hand is drawn to; it integrates the actions) and ``mocap_quat``
+  [4]. Applied forces are left out: no Meta-World task applies any;
 - ``task``: the index into ``TASKS``; ``goal`` [3], ``shelf`` [3] (its position in the model; zero without one) and
   ``object_start`` [3] are the context's, as the stock environment holds them;
 - ``step_count``;
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.families.family import States
-from scout_rl.families.metaworld.tasks import TASKS, Array, stock, task_index
+from scout_rl.families.metaworld.tasks import TASKS, Array, stock
 from scout_rl.families.mujoco_batch import VERSION
 
 # In the order of the bits of mjtState.
@@ -68,9 +68,7 @@ def pack(states: Mapping[str, Array]) -> NDArray[np.float64]:
 
 def unpack(vectors: NDArray[np.float64]) -> States:
     """The inverse of ``pack``."""
-    return {
-        name: vectors[:, _PLACES[name]].reshape(len(vectors), *shape).copy() for name, shape in _PHYSICS.items()
-    }
+    return {name: vectors[:, _PLACES[name]].reshape(len(vectors), *shape).copy() for name, shape in _PHYSICS.items()}
 
 
 def identity(task: NDArray[np.int32]) -> States:
@@ -117,7 +115,7 @@ def restore_stock(env: Any, state: Mapping[str, Array]) -> Array:
     check({name: np.asarray(array)[None] for name, array in state.items()})
     base = env.unwrapped
     index = int(state["task"])
-    if type(base) is not type(stock(index).env):
+    if not _is(base, index):
         raise ValueError(f"a state of {TASKS[index].name} cannot be restored in a {type(base).__name__}.")
     if stock(index).shelf is not None:
         base.model.body("shelf").pos = state["shelf"]
@@ -137,7 +135,7 @@ def restore_stock(env: Any, state: Mapping[str, Array]) -> Array:
 def read_stock(env: Any) -> States:
     """The state of a stock environment."""
     base = env.unwrapped
-    index = next(i for i, task in enumerate(TASKS) if task_index(task.name) == i and _is(base, i))
+    index = next(i for i in range(len(TASKS)) if _is(base, i))
     vector = np.empty(SIZE)
     mujoco.mj_getState(base.model, base.data, vector, BITS)
     task = np.array([index], dtype=np.int32)

@@ -1,4 +1,4 @@
-"""A Meta-World context: a task and its vector (where the object starts, where the goal is), as the stock tasks draw it."""
+"""A Meta-World context: a task and its vector (the object's start and the goal), as the stock tasks draw it."""
 
 from __future__ import annotations
 
@@ -123,13 +123,10 @@ def _place(index: int, vector: Array) -> tuple[Array, Array, Array, Array]:
         model.body_pos[facts.shelf] = shelf
         mujoco.mj_forward(model, data)
         goal = model.site("goal").pos + shelf
-    on_the_table = np.array([*vector[:2], height])
-    if TASKS[index].name == "pick-place-v3":
-        object_start = vector[:3].copy()
-    else:
-        object_start = on_the_table
     if TASKS[index].name == "push-v3":
         goal[2] = height
+    # Pick-place takes the vector's own height, the other two the height of the resting object.
+    object_start = np.array([*vector[:2], vector[2] if TASKS[index].name == "pick-place-v3" else height])
     place_object(data, object_start)
     mujoco.mj_forward(model, data)
     state = np.empty(codec.SIZE)

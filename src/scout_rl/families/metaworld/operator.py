@@ -14,10 +14,10 @@ import numpy as np
 
 from scout_rl.families.family import States
 from scout_rl.families.metaworld import contexts
-from scout_rl.families.metaworld.levels import level_fractions
 from scout_rl.families.metaworld.simulator import Simulator
 from scout_rl.families.metaworld.solver import HORIZON, from_attempts, solved
 from scout_rl.families.metaworld.tasks import TASKS, Array
+from scout_rl.ladder import level_fractions
 
 SETTLE = 20
 """Steps in which a carried object comes to rest; it then moves less than 2 mm a step."""

@@ -17,7 +17,7 @@ from typing import Any
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
+from scipy.spatial.transform import Rotation  # type: ignore[import-untyped]
 
 from scout_rl.families.family import States
 from scout_rl.families.goal_batch import GoalObservation, Transition
@@ -85,9 +85,7 @@ class Environment:
         pair, address = contact.geom, contact.efc_address
         on_object = (pair == self.facts.object_geom).any(axis=1) & (address >= 0)
         force = self.data.efc_force
-        return all(
-            force[address[on_object & (pair == pad).any(axis=1)]].sum() > 0 for pad in self.facts.pads
-        )
+        return all(force[address[on_object & (pair == pad).any(axis=1)]].sum() > 0 for pad in self.facts.pads)
 
 
 class Handle:
@@ -152,7 +150,7 @@ class Simulator:
 
     def is_success(self, state: Handle) -> NDArray[np.bool_]:
         """The stock success indicator of the states themselves."""
-        return _near(state.seen["achieved_goal"], state.goal, state.radius)
+        return near(state.seen["achieved_goal"], state.goal, state.radius)
 
     def pads_touch(self, state: Handle) -> NDArray[np.bool_]:
         """Whether both finger pads press on the object."""
@@ -202,7 +200,8 @@ def _checked(action: Any, n: int) -> Array:
         raise ValueError(f"actions have shape {action.shape}, and not {(n, N_ACTIONS)}.")
     if not np.isfinite(action).all():
         raise ValueError(f"the action of environment {int(np.argwhere(~np.isfinite(action))[0, 0])} is not finite.")
-    return np.clip(action if action.dtype.kind == "f" else action.astype(np.float64), -1.0, 1.0)
+    action = action if action.dtype.kind == "f" else action.astype(np.float64)
+    return np.asarray(np.clip(action, -1.0, 1.0))
 
 
 def _frame(rows: Array) -> NDArray[np.float64]:
@@ -225,7 +224,7 @@ def _see(handle: Handle, stacked: NDArray[np.float64]) -> GoalObservation:
     }
 
 
-def _near(achieved: Array, goal: Array, radius: Array) -> NDArray[np.bool_]:
+def near(achieved: Array, goal: Array, radius: Array | float) -> NDArray[np.bool_]:
     """Within the radius, computed as ``np.linalg.norm`` does for one vector, to the last bit."""
     apart = achieved - goal
     return np.asarray(np.sqrt(np.vecdot(apart, apart)) <= radius)

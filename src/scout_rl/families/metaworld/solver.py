@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from scout_rl.codecs.codec import State, installed
 from scout_rl.families.family import Solution, States
 from scout_rl.families.metaworld import contexts
-from scout_rl.families.metaworld.levels import level_fractions
 from scout_rl.families.metaworld.script import act
 from scout_rl.families.metaworld.simulator import Simulator, stock_observation
 from scout_rl.families.metaworld.tasks import Array
-from scout_rl.ladder import Ladder
+from scout_rl.ladder import Ladder, level_fractions
 from scout_rl.trajectory import Trajectory
 
 HORIZON = 150
@@ -35,7 +34,8 @@ def attempt(states: Mapping[str, Array], max_steps: int = HORIZON) -> list[Attem
     """Play the scripted policy from states [n, ...], each for a step at least and to its first success."""
     simulator = Simulator(max_steps)
     handle = simulator.reset_to(states)
-    path, seen, moves = [simulator.get_states(handle)], [simulator.observe(handle)], []
+    path, seen = [simulator.get_states(handle)], [simulator.observe(handle)]
+    moves: list[Array] = []
     steps, solved = np.zeros(handle.n, dtype=int), np.zeros(handle.n, dtype=np.bool_)
     while not solved.all() and len(moves) < max_steps:
         moves.append(act(handle.task, stock_observation(seen[-1])))
