@@ -53,7 +53,7 @@ class MetaWorld:
 
     def check_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], ladder: States, source: str = "manual") -> Report:
         """Offline validation; every scaffold of a hand-built ladder that lifts the object has to rest in the grasp."""
-        return grasp_checks.check_ladder(Simulator(solver.HORIZON), ladder, source)
+        return grasp_checks.check_ladder(solver.shared_simulator(), ladder, source)
 
 
 FAMILY = MetaWorld()

@@ -16,7 +16,7 @@ The stock step ends in ``mj_forward``, so derived quantities agree with qpos and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -58,6 +58,8 @@ _SIZES = [int(np.prod(shape)) for shape in _PHYSICS.values()]
 _PLACES = dict(zip(_PHYSICS, (slice(a, b) for a, b in pairwise(accumulate(_SIZES, initial=0))), strict=True))
 SIZE = sum(_SIZES)
 WARMSTART = _PLACES["qacc_warmstart"]
+CHUNK = 64
+"""States worked on at once where a whole bank is: an ``MjData`` in use takes 1 MB."""
 
 
 def pack(states: Mapping[str, Array]) -> NDArray[np.float64]:
@@ -69,6 +71,18 @@ def pack(states: Mapping[str, Array]) -> NDArray[np.float64]:
 def unpack(vectors: NDArray[np.float64]) -> States:
     """The inverse of ``pack``."""
     return {name: vectors[:, _PLACES[name]].reshape(len(vectors), *shape).copy() for name, shape in _PHYSICS.items()}
+
+
+def chunks(states: Mapping[str, Array]) -> Iterator[States]:
+    """States [n, ...] in parts of at most ``CHUNK``."""
+    for begin in range(0, len(states["task"]), CHUNK):
+        yield {name: np.asarray(array)[begin : begin + CHUNK] for name, array in states.items()}
+
+
+def joined(parts: Iterable[States]) -> States:
+    """The inverse of ``chunks``."""
+    found = list(parts)
+    return {name: np.concatenate([part[name] for part in found]) for name in found[0]}
 
 
 def identity(task: NDArray[np.int32]) -> States:

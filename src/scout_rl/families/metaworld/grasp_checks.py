@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from scout_rl.families.family import States
 from scout_rl.families.goal_batch import GoalObservation
+from scout_rl.families.metaworld import codec
 from scout_rl.families.metaworld.simulator import Simulator, near
 from scout_rl.families.metaworld.tasks import TASKS, Array, stock
 from scout_rl.families.start_checks import check_starts
@@ -75,6 +76,12 @@ def _grasp_problems(
     if not len(cells):
         return
     starts = {name: array[cells[:, 0], cells[:, 1]] for name, array in ladder.items()}
+    places = np.split(cells, range(codec.CHUNK, len(cells), codec.CHUNK))
+    for part, there in zip(codec.chunks(starts), places, strict=True):
+        yield from _lost(simulator, part, there, at_rest=at_rest)
+
+
+def _lost(simulator: Simulator, starts: States, cells: Array, *, at_rest: bool) -> Iterator[Problem]:
     handle = simulator.reset_to(starts)
     action = np.zeros((len(cells), 4))
     action[:, 3] = starts["ctrl"][:, 0]

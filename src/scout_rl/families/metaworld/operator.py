@@ -13,9 +13,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from scout_rl.families.family import States
-from scout_rl.families.metaworld import contexts
-from scout_rl.families.metaworld.simulator import Simulator
-from scout_rl.families.metaworld.solver import HORIZON, from_attempts, solved
+from scout_rl.families.metaworld import codec, contexts
+from scout_rl.families.metaworld.solver import from_attempts, shared_simulator, solved
 from scout_rl.families.metaworld.tasks import TASKS, Array
 from scout_rl.ladder import level_fractions
 
@@ -41,14 +40,18 @@ def _grasped(target: States, fractions: tuple[float, ...]) -> States:
     """[contexts, scaffolds, ...]: states of the solver's path, brought to rest with the gripper closed."""
     path = from_attempts(solved(target), len(fractions), "path")
     moving = {name: _flat(array[:, 1:]) for name, array in path.items()}
-    simulator = Simulator(HORIZON)
+    return _as_starts(codec.joined(_at_rest(part) for part in codec.chunks(moving)), len(fractions) - 1)
+
+
+def _at_rest(moving: States) -> States:
+    simulator = shared_simulator()
     hand = simulator.observe(simulator.reset_to(moving))["observation"][:, :3]
     # The hand trails its target by centimetres: with the target where the hand is, it stops there.
     handle = simulator.reset_to({**moving, "mocap_pos": hand})
     still = np.tile(np.array([0, 0, 0, 1], dtype=np.float32), (handle.n, 1))
     for _ in range(SETTLE):
         handle, _ = simulator.step(handle, still)
-    return _as_starts(simulator.get_states(handle), len(fractions) - 1)
+    return simulator.get_states(handle)
 
 
 def _lying(target: States, fractions: tuple[float, ...]) -> States:
@@ -59,15 +62,19 @@ def _lying(target: States, fractions: tuple[float, ...]) -> States:
     place = _flat(target["object_start"][:, None] + np.multiply.outer(way, fractions[1:]).swapaxes(1, 2))
     many = {name: np.repeat(array, len(fractions) - 1, axis=0) for name, array in target.items()}
     many["qpos"][:, 9:12] = place
-    simulator = Simulator(HORIZON)
-    handle = simulator.reset_to(many)
+    return _as_starts(codec.joined(_hand_above(part) for part in codec.chunks(many)), len(fractions) - 1)
 
-    def hover(i: int) -> None:
+
+def _hand_above(states: States) -> States:
+    simulator = shared_simulator()
+    handle = simulator.reset_to(states)
+
+    def move(i: int) -> None:
         facts, data = handle.environments[i].facts, handle.environments[i].data
-        contexts.move_hand(facts.model, data, np.array([*place[i, :2], facts.hand_init[2]]))
+        contexts.move_hand(facts.model, data, np.array([*states["qpos"][i, 9:11], facts.hand_init[2]]))
 
-    simulator.threads.each(hover, handle.n)
-    return _as_starts(simulator.get_states(handle), len(fractions) - 1)
+    simulator.threads.each(move, handle.n)
+    return simulator.get_states(handle)
 
 
 def _flat(array: Array) -> Array:

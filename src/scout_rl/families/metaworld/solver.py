@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from scout_rl.codecs.codec import State, installed
 from scout_rl.families.family import Solution, States
-from scout_rl.families.metaworld import contexts
+from scout_rl.families.metaworld import codec, contexts
 from scout_rl.families.metaworld.script import act
 from scout_rl.families.metaworld.simulator import Simulator, stock_observation
 from scout_rl.families.metaworld.tasks import Array
@@ -19,6 +20,12 @@ from scout_rl.trajectory import Trajectory
 
 HORIZON = 150
 """The time limit of training and evaluation: the slowest solution of any bank has 106 steps. The stock limit is 500."""
+
+
+@cache
+def shared_simulator() -> Simulator:
+    """One for all that builds and checks ladders, so that its environments are made once."""
+    return Simulator(HORIZON)
 
 
 class Attempt(NamedTuple):
@@ -32,7 +39,12 @@ class Attempt(NamedTuple):
 
 def attempt(states: Mapping[str, Array], max_steps: int = HORIZON) -> list[Attempt]:
     """Play the scripted policy from states [n, ...], each for a step at least and to its first success."""
-    simulator = Simulator(max_steps)
+    codec.check(states)
+    return [found for part in codec.chunks(states) for found in _attempt(part, max_steps)]
+
+
+def _attempt(states: States, max_steps: int) -> list[Attempt]:
+    simulator = shared_simulator()
     handle = simulator.reset_to(states)
     path, seen = [simulator.get_states(handle)], [simulator.observe(handle)]
     moves: list[Array] = []
