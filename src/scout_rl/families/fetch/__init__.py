@@ -74,6 +74,7 @@ class Fetch:
             is_success=_is_success,
             settle=HOLD_STILL,
             holds=lambda seen: solver.is_grasped(seen["observation"]),
+            coast=_simulator().coast,
             must_hold=in_air if source == "manual" else None,
         )
 
