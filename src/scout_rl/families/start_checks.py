@@ -35,13 +35,15 @@ def check_starts(
     holds: Judge | None = None,
     must_hold: NDArray[np.bool_] | None = None,
     coast: Callable[[Any], Any] | None = None,
+    as_starts: Callable[[States], States] | None = None,
     seed: int = 0,
 ) -> Report:
     """Check every cell of ``ladder`` [contexts, levels, ...].
 
     ``settle`` is the action that should change nothing. Where ``holds`` is true of a restored start, it has to stay
     true for the settling steps; at cells of ``must_hold`` [contexts, levels] it has to be true to begin with. ``coast``
-    settles once more, without any action: then the controls in the state alone hold a grasp.
+    settles once more, without any action: then the controls in the state alone hold a grasp. ``as_starts`` recomputes
+    what a state derives from its positions: in a start it has to agree already.
     """
     n_contexts, n_levels = next(iter(ladder.values())).shape[:2]
     flat = {name: array.reshape(-1, *array.shape[2:]) for name, array in ladder.items()}
@@ -58,6 +60,10 @@ def check_starts(
         if not len(cells):
             continue
         actions = generator.uniform(-1, 1, (FOLLOWED, len(cells), len(settle)))
+        if as_starts is not None:
+            problems += [
+                (int(c), "derived arrays that disagree with qpos") for c in cells[_differ(starts, as_starts(starts))]
+            ]
         problems += _restore_problems(simulator, starts, actions, cells)
         state = simulator.reset_to(starts)
         seen = simulator.observe(state)
@@ -84,6 +90,12 @@ def _finite(starts: States) -> NDArray[np.bool_]:
     """bool[n]: no number of the state is infinite or undefined."""
     floats = [array for array in starts.values() if array.dtype.kind == "f"]
     return np.asarray(np.all([np.isfinite(a).reshape(len(a), -1).all(axis=1) for a in floats], axis=0))
+
+
+def _differ(a: States, b: States) -> NDArray[np.bool_]:
+    """bool[n]: whether any array of the states differs."""
+    unequal = [(a[name] != b[name]).reshape(len(a[name]), -1).any(axis=1) for name in a]
+    return np.asarray(np.any(unequal, axis=0))
 
 
 def _restore_problems(

@@ -75,6 +75,7 @@ class Fetch:
             settle=HOLD_STILL,
             holds=lambda seen: solver.is_grasped(seen["observation"]),
             coast=_simulator().coast,
+            as_starts=_simulator().as_starts,
             must_hold=in_air if source == "manual" else None,
         )
 
