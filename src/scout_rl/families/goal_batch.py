@@ -45,6 +45,8 @@ class Handle:
         self.goal = np.array(states["goal"], dtype=np.float64)
         self.step_count = np.array(states["step_count"], dtype=np.int32)
         self.batch: MujocoBatch = pool.lend(self, n)
+        self.read: tuple[NDArray[np.float64], NDArray[np.float64]]
+        """Observation and achieved goal of the present state; the simulator's own, callers get copies."""
 
 
 class GoalSimulator(ABC):
@@ -56,7 +58,7 @@ class GoalSimulator(ABC):
         self.n_actions = n_actions
 
     @abstractmethod
-    def advance(self, batch: MujocoBatch, action: Array) -> None:
+    def advance(self, state: Handle, action: Array) -> None:
         """One stock step with clipped actions [n, n_actions]."""
 
     @abstractmethod
@@ -72,6 +74,7 @@ class GoalSimulator(ABC):
         _require_own_arrays(states)
         handle = Handle(self.pool, states)
         handle.batch.set_states(states)
+        handle.read = self.read(handle.batch)
         return handle
 
     def get_states(self, state: Handle) -> States:
@@ -94,12 +97,11 @@ class GoalSimulator(ABC):
 
     def observe(self, state: Handle) -> GoalObservation:
         """What a policy sees."""
-        observation, achieved = self.read(state.batch)
-        return _goal_observation(observation, achieved, state.goal)
+        return _goal_observation(*state.read, state.goal)
 
     def is_success(self, state: Handle) -> NDArray[np.bool_]:
         """The stock success indicator of the states themselves."""
-        return self.judge(self.read(state.batch)[1], state.goal)[1]
+        return self.judge(state.read[1], state.goal)[1]
 
     def step(self, state: Handle, action: Any) -> tuple[Handle, Transition]:
         """One step of every environment."""
@@ -109,17 +111,17 @@ class GoalSimulator(ABC):
             raise ValueError(f"actions have shape {action.shape}, and not {expected}.")
         # Floats keep their type: the stock environment computes in the action's own precision.
         action = action if action.dtype.kind == "f" else action.astype(np.float64)
-        self.advance(state.batch, np.clip(action, -1.0, 1.0))
+        self.advance(state, action.clip(-1.0, 1.0))
         state.step_count += 1
-        observation, achieved = self.read(state.batch)
-        reward, success = self.judge(achieved, state.goal)
-        seen = _goal_observation(observation, achieved, state.goal)
+        state.read = self.read(state.batch)
+        reward, success = self.judge(state.read[1], state.goal)
+        seen = _goal_observation(*state.read, state.goal)
         never = np.zeros(state.batch.n, dtype=np.bool_)
         return state, Transition(seen, reward, success, never, state.step_count >= self.max_steps)
 
 
 def _goal_observation(observation: Array, achieved: Array, goal: Array) -> GoalObservation:
-    return {"observation": observation, "achieved_goal": achieved, "desired_goal": goal.copy()}
+    return {"observation": observation.copy(), "achieved_goal": achieved.copy(), "desired_goal": goal.copy()}
 
 
 def _require_own_arrays(states: Mapping[str, Array]) -> None:

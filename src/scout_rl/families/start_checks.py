@@ -34,12 +34,16 @@ def check_starts(
     settle: NDArray[np.float64],
     holds: Judge | None = None,
     must_hold: NDArray[np.bool_] | None = None,
+    coast: Callable[[Any], Any] | None = None,
+    as_starts: Callable[[States], States] | None = None,
     seed: int = 0,
 ) -> Report:
     """Check every cell of ``ladder`` [contexts, levels, ...].
 
     ``settle`` is the action that should change nothing. Where ``holds`` is true of a restored start, it has to stay
-    true for the settling steps; at cells of ``must_hold`` [contexts, levels] it has to be true to begin with.
+    true for the settling steps; at cells of ``must_hold`` [contexts, levels] it has to be true to begin with. ``coast``
+    settles once more, without any action: then the controls in the state alone hold a grasp. ``as_starts`` recomputes
+    what a state derives from its positions: in a start it has to agree already.
     """
     n_contexts, n_levels = next(iter(ladder.values())).shape[:2]
     flat = {name: array.reshape(-1, *array.shape[2:]) for name, array in ladder.items()}
@@ -56,6 +60,10 @@ def check_starts(
         if not len(cells):
             continue
         actions = generator.uniform(-1, 1, (FOLLOWED, len(cells), len(settle)))
+        if as_starts is not None:
+            problems += [
+                (int(c), "derived arrays that disagree with qpos") for c in cells[_differ(starts, as_starts(starts))]
+            ]
         problems += _restore_problems(simulator, starts, actions, cells)
         state = simulator.reset_to(starts)
         seen = simulator.observe(state)
@@ -65,7 +73,13 @@ def check_starts(
         target = already & (cells % n_levels == 0)
         problems += [(int(c), "a level-0 start that is already a success") for c in cells[target]]
         if holds is not None:
-            problems += _dropped(simulator, state, settle, holds, needed.reshape(-1)[cells], cells)
+            held = holds(seen)
+            missing = needed.reshape(-1)[cells] & ~held
+            problems += [(int(c), "does not hold at the start") for c in cells[missing]]
+            closed = np.tile(settle, (len(cells), 1))
+            problems += _dropped(state, lambda s: simulator.step(s, closed)[1].observation, holds, held, cells)  # noqa: B023
+            if coast is not None:
+                problems += _dropped(simulator.reset_to(starts), coast, holds, held, cells)
     found = tuple(Problem(c // n_levels, c % n_levels, 0, reason) for c, reason in sorted(problems))
     n_assisted = n_contexts * (n_levels - 1)
     warnings = (f"{assisted} of {n_assisted} assisted starts are already a success",) if assisted else ()
@@ -76,6 +90,12 @@ def _finite(starts: States) -> NDArray[np.bool_]:
     """bool[n]: no number of the state is infinite or undefined."""
     floats = [array for array in starts.values() if array.dtype.kind == "f"]
     return np.asarray(np.all([np.isfinite(a).reshape(len(a), -1).all(axis=1) for a in floats], axis=0))
+
+
+def _differ(a: States, b: States) -> NDArray[np.bool_]:
+    """bool[n]: whether any array of the states differs."""
+    unequal = [(a[name] != b[name]).reshape(len(a[name]), -1).any(axis=1) for name in a]
+    return np.asarray(np.any(unequal, axis=0))
 
 
 def _restore_problems(
@@ -109,18 +129,11 @@ def _leaves(observation: Any) -> list[NDArray[Any]]:
 
 
 def _dropped(
-    simulator: BatchSimulator,
-    state: Any,
-    settle: NDArray[np.float64],
-    holds: Judge,
-    needed: NDArray[np.bool_],
-    cells: NDArray[np.int64],
+    state: Any, advance: Callable[[Any], Any], holds: Judge, held: NDArray[np.bool_], cells: NDArray[np.int64]
 ) -> Iterator[tuple[int, str]]:
-    held = holds(simulator.observe(state))
-    yield from ((int(c), "does not hold at the start") for c in cells[needed & ~held])
+    """The starts that held and cease to, as the state is advanced."""
     for number in range(1, SETTLING_STEPS + 1):
-        state, transition = simulator.step(state, np.tile(settle, (len(cells), 1)))
-        now = holds(transition.observation)
+        now = holds(advance(state))
         reason = f"does not hold: dropped after {number} settling steps"
         yield from ((int(c), reason) for c in cells[held & ~now])
-        held &= now
+        held = held & now

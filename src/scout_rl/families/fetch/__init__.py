@@ -74,6 +74,8 @@ class Fetch:
             is_success=_is_success,
             settle=HOLD_STILL,
             holds=lambda seen: solver.is_grasped(seen["observation"]),
+            coast=_simulator().coast,
+            as_starts=_simulator().as_starts,
             must_hold=in_air if source == "manual" else None,
         )
 

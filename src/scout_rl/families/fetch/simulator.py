@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium_robotics.utils import rotations
 from numpy.typing import NDArray
 
-from scout_rl.families.goal_batch import GoalSimulator
+from scout_rl.families.goal_batch import GoalObservation, GoalSimulator, Handle
 from scout_rl.families.mujoco_batch import Array, BatchPool, MujocoBatch
 
 TASK = "FetchPickAndPlace-v4"
@@ -56,8 +56,9 @@ class Simulator(GoalSimulator):
         self._grip, self._object = (model.site(name).id for name in ("robot0:grip", "object0"))
         self._dt = N_SUBSTEPS * model.opt.timestep
 
-    def advance(self, batch: MujocoBatch, action: Array) -> None:
+    def advance(self, state: Handle, action: Array) -> None:
         """Mocap = hand + 5 cm * action, finger targets = fingers + action, then the physics."""
+        batch = state.batch
         move, grip = (action[:, :3] * ACTION_SCALE).astype(np.float64), action[:, 3:].astype(np.float64)
         hand = np.array([view[self._hand] for view in batch.views("xpos")])
         turn = np.array([view[self._hand] for view in batch.views("xquat")])
@@ -65,6 +66,12 @@ class Simulator(GoalSimulator):
         batch.write("mocap_quat", (turn + ROTATION)[:, None])
         batch.write("ctrl", batch.read("qpos")[:, self._finger_qpos] + grip)
         batch.step(N_SUBSTEPS)
+
+    def coast(self, state: Handle) -> GoalObservation:
+        """The physics of one step without an action: the restored controls and mocap target alone hold the grasp."""
+        state.batch.step(N_SUBSTEPS)
+        state.read = self.read(state.batch)
+        return self.observe(state)
 
     def read(self, batch: MujocoBatch) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Positions, fingers, rotation and velocities as the stock environment orders them (25 numbers)."""
@@ -86,7 +93,7 @@ class Simulator(GoalSimulator):
             ],
             axis=1,
         )
-        return observation, thing.copy()
+        return observation, thing
 
     def judge(self, achieved: Array, goal: Array) -> tuple[NDArray[np.floating[Any]], NDArray[np.bool_]]:
         """0 within 5 cm, else -1."""

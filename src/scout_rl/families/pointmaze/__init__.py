@@ -61,6 +61,7 @@ class PointMaze:
             inside=lambda seen: simulated.maze.is_inside(seen["achieved_goal"]),
             is_success=lambda seen: simulated.judge(seen["achieved_goal"], seen["desired_goal"])[1],
             settle=np.zeros(2),
+            as_starts=simulated.as_starts,
         )
 
 

@@ -12,9 +12,10 @@ Points = NDArray[np.float64]
 
 CLEARANCE = 0.2
 """The way keeps this distance from walls, along each axis; the ball's radius is 0.1."""
-TOUCH = 0.11
-"""Within this distance of a wall a contact is possible: radius, contact margin, and some more."""
-RASTER = 0.05
+TOUCH = 0.18
+"""Within this distance of a wall the next two steps may have a contact: radius and margin (0.102), and one step at top
+speed (0.075)."""
+RASTER = 0.02
 
 
 class Maze:
@@ -55,10 +56,11 @@ class Maze:
         """bool[y, x] over squares of side ``RASTER``: whether a ball anywhere in the square may touch a wall."""
         columns, rows = (np.arange(round(2 * c / RASTER)) for c in self.centre)
         x, y = (columns + 0.5) * RASTER - self.centre[0], (rows + 0.5) * RASTER - self.centre[1]
-        squares = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 1, 2)
-        outside = np.maximum(np.abs(squares - self.boxes) - 0.5 - RASTER / 2, 0)
-        near = (np.hypot(outside[..., 0], outside[..., 1]) <= TOUCH).any(axis=1)
-        return np.asarray(near.reshape(len(rows), len(columns)))
+        near = np.zeros((len(rows), len(columns)), dtype=bool)
+        for box in self.boxes:
+            right, up = (np.maximum(np.abs(v - b) - 0.5 - RASTER / 2, 0) for v, b in zip((x, y), box, strict=True))
+            near |= np.hypot(right, up[:, None]) <= TOUCH
+        return near
 
     def may_touch(self, points: Points) -> NDArray[np.bool_]:
         """bool[n]: whether a ball there may touch a wall."""

@@ -8,6 +8,7 @@ contact is possible. One thread steps the batch: a step takes 3 microseconds, le
 
 from __future__ import annotations
 
+import copy
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.families.goal_batch import GoalSimulator
+from scout_rl.families.goal_batch import GoalSimulator, Handle
 from scout_rl.families.mujoco_batch import Array, BatchPool, MujocoBatch
 from scout_rl.families.pointmaze.maze import Maze
 
@@ -45,6 +46,9 @@ class Simulator(GoalSimulator):
         assert horizon is not None
         super().__init__(BatchPool(env.point_env.model, n_threads=1), horizon, n_actions=2)
         self.task = task
+        self._free = copy.copy(env.point_env.model)
+        self._free.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+        self._free.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
         self._walls = np.array([[cell == 1 for cell in row] for row in env.maze.maze_map])
 
     @cached_property
@@ -52,26 +56,33 @@ class Simulator(GoalSimulator):
         """The maze as geometry."""
         return Maze(self._walls)
 
-    def advance(self, batch: MujocoBatch, action: Array) -> None:
+    def advance(self, state: Handle, action: Array) -> None:
         """Clip the velocity, prepare contacts, apply the force, one physics step."""
-        model, data, speed = self.pool.model, batch.data, batch.read("qvel")
+        model, batch, data = self.pool.model, state.batch, state.batch.data
+        observation, position = state.read
+        speed = observation[:, 2:]
         if np.abs(speed).max() > MAX_SPEED:
-            batch.write("qvel", np.clip(speed, -MAX_SPEED, MAX_SPEED))
+            batch.write("qvel", speed.clip(-MAX_SPEED, MAX_SPEED))
         forward, step = mujoco.mj_forward, mujoco.mj_step
-        for i in np.flatnonzero(self.maze.may_touch(batch.read("qpos"))).tolist():
-            forward(model, data[i])
-        for view, row, one in zip(batch.views("ctrl"), action, data, strict=True):
-            view[:] = row
-            step(model, one)
+        touching = self.maze.may_touch(position).tolist()
+        for view, row, one, may_touch in zip(batch.views("ctrl"), action, data, touching, strict=True):
+            if may_touch:
+                forward(model, one)
+                view[:] = row
+                step(model, one)
+            else:
+                view[:] = row
+                step(self._free, one)
 
     def read(self, batch: MujocoBatch) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Position and velocity; the position is what is achieved."""
-        position = batch.read("qpos")
-        return np.concatenate([position, batch.read("qvel")], axis=1), position
+        observation = batch.rows("qpos", "qvel")
+        return observation, observation[:, :2]
 
     def judge(self, achieved: Array, goal: Array) -> tuple[NDArray[np.floating[Any]], NDArray[np.bool_]]:
         """1 within 0.45, else 0."""
-        success = np.linalg.norm(achieved - goal, axis=-1) <= SUCCESS_DISTANCE
+        offset = achieved - goal
+        success = np.sqrt((offset * offset).sum(axis=-1)) <= SUCCESS_DISTANCE
         return success.astype(np.float64), success
 
 
