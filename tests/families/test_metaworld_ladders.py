@@ -7,7 +7,7 @@ import pytest
 
 from scout_rl.families import family
 from scout_rl.families.family import check_family
-from scout_rl.families.metaworld import codec, grasp_checks
+from scout_rl.families.metaworld import codec, grasp_checks, picture
 from scout_rl.families.metaworld.contexts import target_starts
 from scout_rl.families.metaworld.simulator import Simulator
 from scout_rl.families.metaworld.solver import HORIZON, attempt
@@ -187,3 +187,13 @@ def test_the_validator_of_stock_environments_agrees(metaworld, bank_of):
         success="success",
     )
     assert report.ok, str(report)
+
+
+def test_cells_are_drawn_with_and_without_offscreen_gl(metaworld, bank_of, tmp_path, monkeypatch):
+    contexts = {name: array[[0, 16]] for name, array in bank_of("metaworld-conflict-small").train.contexts.items()}
+    ladder = metaworld.starts(contexts, 2)
+    monkeypatch.setattr(picture, "mujoco_renders", lambda: False)
+    said = []
+    assert not picture.draw(tmp_path / "sketch.png", ladder, (0, 1), said.append)
+    assert (tmp_path / "sketch.png").stat().st_size > 2000
+    assert "no offscreen GL" in said[0]
