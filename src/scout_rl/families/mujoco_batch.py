@@ -49,6 +49,8 @@ STATE_FIELDS = {
 """The arrays of mjSTATE_INTEGRATION, with the bit of each; a model has only some of them."""
 
 _INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+MOST_IDLE = 256
+"""Idle environments that a pool keeps; one takes about a megabyte."""
 VERSION = np.array([int(part) for part in mujoco.__version__.split(".")[:3]], dtype=np.int32)
 
 
@@ -223,10 +225,16 @@ class BatchPool:
 
         It comes back by itself when ``holder``, what a simulator gives out as its state, is gone.
         """
-        idle = self._idle.setdefault(n, [])
+        idle = self._idle.get(n)
         batch = idle.pop() if idle else MujocoBatch(self.model, n, **self._options)  # type: ignore[arg-type]
-        weakref.finalize(holder, idle.append, batch).atexit = False
+        weakref.finalize(holder, self._take_back, batch).atexit = False
         return batch
+
+    def _take_back(self, batch: MujocoBatch) -> None:
+        """Keep the batch; where that would be too many idle environments, drop the others."""
+        if batch.n + sum(n * len(batches) for n, batches in list(self._idle.items())) > MOST_IDLE:
+            self._idle = {}
+        self._idle.setdefault(batch.n, []).append(batch)
 
 
 def read_data(model: Any, data: Any) -> States:
