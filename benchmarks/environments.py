@@ -76,15 +76,16 @@ class Ours:
         return self.actions.shape[0] * N_ENVS / (time.perf_counter() - begin)
 
     def restore_in_steps(self) -> float:
-        """The time of a restore over the time of a step."""
-        restores, steps = 50, 50
-        begin = time.perf_counter()
-        for _ in range(restores):
+        """The time of a restore over the time of a step, each the best of many."""
+        restores, steps = [], []
+        for action in np.tile(self.actions[:50], (4, 1, 1)):
+            begin = time.perf_counter()
             state = self.simulator.reset_to(self.starts)
-        middle = time.perf_counter()
-        for action in self.actions[:steps]:
+            middle = time.perf_counter()
             self.simulator.step(state, action)
-        return (middle - begin) / restores / ((time.perf_counter() - middle) / steps)
+            restores.append(middle - begin)
+            steps.append(time.perf_counter() - middle)
+        return min(restores) / min(steps)
 
 
 class Physics:

@@ -73,11 +73,9 @@ class Layout:
         self.size = begin
         self.derived = {name: np.asarray(getattr(data, name)).shape for name in derived}
         self.fingerprint = np.frombuffer(model_identity(model)[:16], dtype=np.uint8)
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of every array of one state."""
         identity = {"mujoco_version": VERSION.shape, "model_fingerprint": self.fingerprint.shape}
-        return {name: shape for name, (_, shape, _) in self.parts.items()} | self.derived | identity
+        self.shapes = {name: shape for name, (_, shape, _) in self.parts.items()} | self.derived | identity
+        """The shape of every array of one state."""
 
     def identity(self, n: int) -> States:
         """The two arrays of n states that say where they belong."""
@@ -103,12 +101,12 @@ class Layout:
 
     def check(self, states: Mapping[str, Array]) -> int:
         """How many states these are; a ``ValueError`` of one sentence where they cannot be restored here."""
-        missing = [name for name in self.shapes() if name not in states]
+        missing = [name for name in self.shapes if name not in states]
         if missing:
             raise ValueError(f"the state lacks the arrays {', '.join(missing)}.")
         version = np.asarray(states["mujoco_version"])
         n = len(version) if version.ndim else 0
-        for name, shape in self.shapes().items():
+        for name, shape in self.shapes.items():
             found = np.shape(states[name])
             if found != (n, *shape):
                 raise ValueError(f"array {name!r} of {n} states has shape {found}, and not {(n, *shape)}.")
