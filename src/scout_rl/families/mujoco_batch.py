@@ -49,6 +49,8 @@ STATE_FIELDS = {
 """The arrays of mjSTATE_INTEGRATION, with the bit of each; a model has only some of them."""
 
 _INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+MOST_IDLE = 256
+"""Idle environments that a pool keeps; one takes about a megabyte."""
 VERSION = np.array([int(part) for part in mujoco.__version__.split(".")[:3]], dtype=np.int32)
 
 
@@ -71,11 +73,9 @@ class Layout:
         self.size = begin
         self.derived = {name: np.asarray(getattr(data, name)).shape for name in derived}
         self.fingerprint = np.frombuffer(model_identity(model)[:16], dtype=np.uint8)
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of every array of one state."""
         identity = {"mujoco_version": VERSION.shape, "model_fingerprint": self.fingerprint.shape}
-        return {name: shape for name, (_, shape, _) in self.parts.items()} | self.derived | identity
+        self.shapes = {name: shape for name, (_, shape, _) in self.parts.items()} | self.derived | identity
+        """The shape of every array of one state."""
 
     def identity(self, n: int) -> States:
         """The two arrays of n states that say where they belong."""
@@ -101,12 +101,12 @@ class Layout:
 
     def check(self, states: Mapping[str, Array]) -> int:
         """How many states these are; a ``ValueError`` of one sentence where they cannot be restored here."""
-        missing = [name for name in self.shapes() if name not in states]
+        missing = [name for name in self.shapes if name not in states]
         if missing:
             raise ValueError(f"the state lacks the arrays {', '.join(missing)}.")
         version = np.asarray(states["mujoco_version"])
         n = len(version) if version.ndim else 0
-        for name, shape in self.shapes().items():
+        for name, shape in self.shapes.items():
             found = np.shape(states[name])
             if found != (n, *shape):
                 raise ValueError(f"array {name!r} of {n} states has shape {found}, and not {(n, *shape)}.")
@@ -223,10 +223,16 @@ class BatchPool:
 
         It comes back by itself when ``holder``, what a simulator gives out as its state, is gone.
         """
-        idle = self._idle.setdefault(n, [])
+        idle = self._idle.get(n)
         batch = idle.pop() if idle else MujocoBatch(self.model, n, **self._options)  # type: ignore[arg-type]
-        weakref.finalize(holder, idle.append, batch).atexit = False
+        weakref.finalize(holder, self._take_back, batch).atexit = False
         return batch
+
+    def _take_back(self, batch: MujocoBatch) -> None:
+        """Keep the batch; where that would be too many idle environments, drop the others."""
+        if batch.n + sum(n * len(batches) for n, batches in list(self._idle.items())) > MOST_IDLE:
+            self._idle = {}
+        self._idle.setdefault(batch.n, []).append(batch)
 
 
 def read_data(model: Any, data: Any) -> States:

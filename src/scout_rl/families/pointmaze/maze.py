@@ -62,10 +62,15 @@ class Maze:
             near |= np.hypot(right, up[:, None]) <= TOUCH
         return near
 
+    @cached_property
+    def _flat_raster(self) -> tuple[NDArray[np.bool_], int]:
+        return self.touch_raster.ravel(), self.touch_raster.shape[1]
+
     def may_touch(self, points: Points) -> NDArray[np.bool_]:
         """bool[n]: whether a ball there may touch a wall."""
-        squares = ((points + self.centre) / RASTER).astype(np.int64)
-        return np.asarray(self.touch_raster[squares[:, 1], squares[:, 0]])
+        column, row = ((points + self.centre) / RASTER).astype(np.int64).T
+        flat, width = self._flat_raster
+        return np.asarray(flat.take(row * width + column))
 
     @cached_property
     def corners(self) -> Points:
