@@ -1,7 +1,8 @@
 """n stock Meta-World environments stepped as one batch, with the same results.
 
 A stock step spends three quarters of its time on its shaped reward and its observation. Here the reward is success - 1
-(``stock_reward.py`` computes the shaped one for those who ask) and observations are assembled for the whole batch. Environments of different tasks may stand in one batch.
+(``stock_reward.py`` computes the shaped one for those who ask) and observations are assembled for the whole batch.
+Environments of different tasks may stand in one batch.
 The goal is no part of the physics, but a shelf is, and it stands in the model: each thread has a shelf model of its own
 and moves the shelf there before it steps an environment. A copy of the model (23 MB) an environment would be as exact.
 """
