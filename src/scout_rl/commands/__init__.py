@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from scout_rl.commands.evaluate import evaluate
+from scout_rl.commands.ladder import ladder
 from scout_rl.commands.simulate import demo, simulate
 from scout_rl.commands.train import train_command
 
@@ -11,5 +13,7 @@ def commands(arguments: list[str]) -> dict[str, Callable[..., int]]:
     return {
         "simulate": simulate,
         "train": train_command(arguments),
+        "evaluate": evaluate,
+        "ladder": ladder,
         "demo": demo,
     }
