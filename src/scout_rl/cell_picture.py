@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 from scout_rl.families.family import States, StockFamily
 from scout_rl.settings import Setting
 
-PIXELS = 256
+PIXELS = 240
 """Rendered along the longer side of a cell."""
-INCHES = 1.75
+INCHES = 2.0
 """Drawn along the longer side of a cell."""
 DPI = 120
-COLOURS = 128
-"""Of the PNG's palette: a grid world has few, and the file becomes a third as large."""
 
 
 def draw_cells(
@@ -59,7 +57,8 @@ def draw_cells(
     figure.set_dpi(DPI)
     canvas.draw()
     drawn = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
-    drawn.quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+    few = drawn.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)  # rare colours count here
+    few.save(path, optimize=True)
 
 
 def _column(level: int, n_levels: int) -> str:

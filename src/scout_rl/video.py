@@ -105,9 +105,14 @@ def check_path(path: Path) -> None:
 
 
 def _sheet(tiles: Sequence[_Tile], n_rows: int) -> Image:
-    """All tiles, a margin between them; even numbers of pixels, as mp4 wants them."""
+    """All tiles, as large as the largest, a margin between them; even numbers of pixels, as mp4 wants them."""
     n = len(tiles) // n_rows
-    drawn = [np.pad(tile.drawn(), ((3, 3), (3, 3), (0, 0)), constant_values=255) for tile in tiles]
+    drawn = [tile.drawn() for tile in tiles]
+    height, width = (max(d.shape[axis] for d in drawn) + 6 for axis in (0, 1))
+    drawn = [
+        np.pad(d, ((3, height - 3 - d.shape[0]), (3, width - 3 - d.shape[1]), (0, 0)), constant_values=255)
+        for d in drawn
+    ]
     sheet = np.concatenate([np.concatenate(drawn[i * n : (i + 1) * n], axis=1) for i in range(n_rows)])
     height, width = sheet.shape[:2]
     return np.pad(sheet, ((0, height % 2), (0, width % 2), (0, 0)), constant_values=255)

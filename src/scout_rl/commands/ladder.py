@@ -75,26 +75,24 @@ def ladder(
 
 
 def _show(console: Console, chosen: Setting, part: BankPart, picked: list[int], source: str, checked: Checked) -> None:
-    n_levels = checked.remaining.shape[1]
-    table = Table(
-        title=f"{chosen.key}, {source} ladder: solver steps that remain, mean (most)",
-        title_justify="left",
-        caption=f"{chosen.task}; {len(picked)} training contexts",
-        caption_justify="left",
-    )
-    table.add_column("group")
-    table.add_column("contexts", justify="right")
-    for level in range(n_levels):
-        table.add_column(f"level {level}", justify="right")
     groups = part.evaluation_group[picked]
-    for index, group in enumerate(chosen.groups):
-        rows = checked.remaining[groups == index]
-        if len(rows):
-            table.add_row(group.name, str(len(rows)), *(_steps(rows[:, level]) for level in range(n_levels)))
-    if len(chosen.groups) > 1:
-        table.add_section()
-        every = (_steps(checked.remaining[:, level]) for level in range(n_levels))
-        table.add_row("all", str(len(picked)), *every)
+    console.print(
+        f"[bold]{chosen.key}[/], {source} ladder of {len(picked)} training contexts ({chosen.task}); "
+        "solver steps that remain, mean (most):",
+        highlight=False,
+    )
+    table = Table()
+    table.add_column("level")
+    columns = {
+        f"{group.name} ({int((groups == index).sum())} contexts)": groups == index
+        for index, group in enumerate(chosen.groups)
+        if (groups == index).any()
+    }
+    for name in columns:
+        table.add_column(name, justify="right")
+    for level in range(checked.remaining.shape[1]):
+        name = f"{level} (target start)" if level == 0 else str(level)
+        table.add_row(name, *(_steps(checked.remaining[rows, level]) for rows in columns.values()))
     console.print(table)
     n_cells, n_invalid = checked.remaining.size, len(checked.reasons)
     console.print(

@@ -13,6 +13,7 @@ from scout_rl.families.minigrid.codec import read_stock, restore_stock
 from scout_rl.families.minigrid.contexts import stock_env
 from scout_rl.settings import Setting
 
+_EMPTY = 1
 SMALLEST_TILE = 8
 """Pixels a grid cell: below this the stock renderer's key and agent cannot be told apart."""
 
@@ -24,8 +25,9 @@ class Stock:
         self.seed = int(context["seed"])
         options: dict[str, Any] = {}
         if pixels:
-            size = max(np.asarray(context["grid"]).shape[:2])
-            options = {"render_mode": "rgb_array", "tile_size": max(SMALLEST_TILE, pixels // size)}
+            (left, right), (top, bottom) = _extent(np.asarray(context["grid"]))
+            tile = max(SMALLEST_TILE, pixels // max(right - left, bottom - top))
+            options = {"render_mode": "rgb_array", "tile_size": tile}
         self.env = stock_env(setting, **options)
         self._ready = False
 
@@ -56,5 +58,12 @@ class Stock:
         return Seen(observation["image"], bool(terminated), bool(terminated or truncated))
 
     def render(self) -> NDArray[np.uint8]:
-        """The whole grid; what the agent sees is highlighted."""
-        return np.asarray(self.env.render(), dtype=np.uint8)
+        """The layout, without the empty grid around it; what the agent sees is highlighted."""
+        (left, right), (top, bottom) = np.array(_extent(self.env.grid.encode())) * self.env.tile_size
+        return np.asarray(self.env.render(), dtype=np.uint8)[top:bottom, left:right]
+
+
+def _extent(grid: NDArray[np.uint8]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The columns and the rows, first and behind the last, that hold anything."""
+    x, y = np.nonzero(grid[..., 0] != _EMPTY)
+    return (int(x.min()), int(x.max()) + 1), (int(y.min()), int(y.max()) + 1)
