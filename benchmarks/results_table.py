@@ -1,6 +1,6 @@
 """The committed runs as one table: final held-out success by group, AUC, windows to solve, n seeds.
 
-    .venv/bin/python benchmarks/results_table.py [results]
+.venv/bin/python benchmarks/results_table.py [results]
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def main():
         by_group = " ".join(f"{g} {f:.2f}" for g, f in zip(groups, final, strict=True))
         minutes = np.mean([run.seconds for _, run in runs]) / 60
         print(
-            f"| `{setting}` | `{rule}` | {ladder} {levels} | {seeds} | {by_group} | {auc:.3f} | {when} | {minutes:.1f} |"
+            f"| `{setting}` | `{rule}` | {ladder} {levels} | {seeds} | {by_group} | {auc:.3f} "
+            f"| {when} | {minutes:.1f} |"
         )
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from scout_rl.commands.simulate import demo, simulate
+from scout_rl.commands.demo import demo
+from scout_rl.commands.simulate import simulate
 from scout_rl.commands.train import train_command
 
 
