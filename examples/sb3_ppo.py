@@ -59,7 +59,17 @@ def train(timesteps: int, rule: rules.Rule, log_dir: str | None = None, seed: in
     """Return the model, the curriculum and the success of every context from the target start."""
     curriculum = Curriculum(rule, n_contexts=CONTEXTS, n_levels=len(PROGRESS), seed=seed, log_dir=log_dir)
     env = with_curriculum([Ridge] * 8, curriculum, reset_to, success="is_success")
-    model = PPO("MlpPolicy", env, n_steps=64, batch_size=128, n_epochs=5, learning_rate=1e-3, ent_coef=0.02, seed=seed, device="cpu")
+    model = PPO(
+        "MlpPolicy",
+        env,
+        n_steps=64,
+        batch_size=128,
+        n_epochs=5,
+        learning_rate=1e-3,
+        ent_coef=0.02,
+        seed=seed,
+        device="cpu",
+    )
     model.learn(timesteps, callback=CurriculumCallback())
     success = evaluate(model, target_env(Ridge, reset_to, range(CONTEXTS), "is_success"))
     return model, curriculum, success

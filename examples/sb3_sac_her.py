@@ -44,7 +44,7 @@ class Carry(gym.Env):
 
     def step(self, action):
         at_object = np.linalg.norm(self.hand - self.object) < REACH
-        self.held = bool(action[2] > 0 and at_object)
+        self.held = bool(action[2] > -0.8 if self.held else action[2] > 0.5 and at_object)
         self.hand = np.clip(self.hand + 0.15 * np.clip(action[:2], -1, 1), -1, 1)
         if self.held:
             self.object = self.hand.copy()

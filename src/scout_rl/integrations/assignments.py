@@ -22,6 +22,8 @@ from scout_rl.cells import Event
 from scout_rl.curriculum import Curriculum
 from scout_rl.rules.rule import require
 
+MOST_SLOTS = 1_000_000
+"""More environments than this in a saved run mean a damaged file."""
 _FIELDS = ("slot", "context", "level", "window")
 
 
@@ -144,9 +146,9 @@ class Assignments:
         columns = [np.asarray(arrays.get(f"in_flight.{name}")) for name in _FIELDS]
         if any(c.dtype.kind != "i" or c.shape != columns[0].shape or c.ndim != 1 for c in columns):
             raise ValueError("the state dict's tickets in flight are not four lists of whole numbers of one length")
-        limits = (len(columns[0]), self.curriculum.n_contexts, self.curriculum.n_levels, None)
+        limits = (MOST_SLOTS, self.curriculum.n_contexts, self.curriculum.n_levels, np.inf)
         for name, column, limit in zip(_FIELDS, columns, limits, strict=True):
-            if (column < 0).any() or (limit is not None and (column >= limit).any()):
+            if ((column < 0) | (column >= limit)).any():
                 raise ValueError(f"the state dict's tickets in flight name an unknown {name}")
         return [tuple(row) for row in np.stack(columns, axis=1).tolist()]
 
