@@ -1,0 +1,61 @@
+"""Codecs: the state of any environment as a value, and back.
+
+``codec_for(env)`` picks the codec; ``verify_codec(env)`` shows that it restores exactly.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from scout_rl.codecs.codec import Codec, Env, State, layers
+
+if TYPE_CHECKING:
+    from scout_rl.codecs.verdict import Check, Drift, Verdict
+    from scout_rl.codecs.verify import verify_codec, verify_codec_main, verify_codecs
+
+__all__ = [
+    "Check",
+    "Codec",
+    "Drift",
+    "State",
+    "Verdict",
+    "codec_for",
+    "layers",
+    "verify_codec",
+    "verify_codec_main",
+    "verify_codecs",
+]
+
+REGISTRY: list[tuple[str, str, tuple[str, ...]]] = [
+    ("scout_rl.codecs.metaworld", "MetaWorldCodec", ("mujoco", "metaworld")),
+    ("scout_rl.codecs.goal_env", "GoalEnvCodec", ("mujoco", "gymnasium_robotics")),
+    ("scout_rl.codecs.mujoco", "MujocoCodec", ("mujoco",)),
+    ("scout_rl.codecs.minigrid", "MiniGridCodec", ("minigrid",)),
+    ("scout_rl.codecs.deepcopy", "DeepcopyCodec", ()),
+]
+"""Module, class and what it needs installed; the most special first. Each class says itself what it fits."""
+
+
+def codec_for(env: Env) -> Codec:
+    """The first codec that fits the environment; a ``ValueError`` names what stands in the way of all."""
+    for module, name, needs in REGISTRY:
+        if all(find_spec(package) is not None for package in needs):
+            found: Any = getattr(import_module(module), name)
+            if found.fits(env):
+                codec: Codec = found()
+                return codec
+    from scout_rl.codecs.deepcopy import DeepcopyCodec
+
+    held = ", ".join(DeepcopyCodec().left_out(env))
+    raise ValueError(
+        f"no codec fits {type(env.unwrapped).__name__}: it holds {held}, which cannot be copied into arrays; "
+        f"write a codec with get_state and set_state for it."
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(import_module("scout_rl.codecs.verify"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,142 @@
+"""The contract of a codec: an environment's state as a value, and back.
+
+A codec has two methods. ``get_state(env)`` reads the simulator state of a (wrapped) environment into named
+arrays. ``set_state(env, state)`` puts it back and returns ``(observation, info)``, in the form of the
+environment's own ``reset()``: an episode starts there, with its time limit and its wrappers restarted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from types import MappingProxyType
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from scout_rl.archive import Array, content_hash, read_archive, write_archive
+
+Env = Any
+"""A Gymnasium environment. Gymnasium is an extra, so its types are not named here."""
+Start = tuple[Any, dict[str, Any]]
+"""What ``reset()`` returns: observation and info."""
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """One simulator state: named arrays, the codec that read them, the library versions they belong to."""
+
+    arrays: Mapping[str, Array]
+    codec: str
+    library: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        frozen = {}
+        for name, value in sorted(self.arrays.items()):
+            array = np.array(value)
+            if array.dtype.hasobject:
+                raise ValueError(f"array {name!r} of a state holds Python objects; states hold plain arrays.")
+            array.flags.writeable = False
+            frozen[str(name)] = array
+        object.__setattr__(self, "arrays", MappingProxyType(frozen))
+        object.__setattr__(self, "library", MappingProxyType(dict(self.library)))
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The JSON part: the codec's key and the library versions."""
+        return {"codec": self.codec, "library": dict(self.library)}
+
+    @cached_property
+    def sha256(self) -> str:
+        """The content hash."""
+        return content_hash(self.arrays, self.meta)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, State) and self.sha256 == other.sha256
+
+    def __hash__(self) -> int:
+        return hash(self.sha256)
+
+    def replace(self, **arrays: Array) -> State:
+        """The same state with some arrays exchanged."""
+        return State({**self.arrays, **arrays}, self.codec, self.library)
+
+    def save(self, path: str | os.PathLike[str]) -> str:
+        """Write an npz file (no pickle); returns the content hash."""
+        return write_archive(path, self.arrays, self.meta)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> State:
+        """Read what :meth:`save` wrote; a damaged file is a ``ValueError``."""
+        arrays, meta, _ = read_archive(path)
+        return cls(arrays, meta["codec"], meta["library"])
+
+
+@runtime_checkable
+class Codec(Protocol):
+    """Reads and restores the state of a family of environments."""
+
+    def get_state(self, env: Env) -> State:
+        """The state that ``env`` is in now."""
+        ...
+
+    def set_state(self, env: Env, state: State) -> Start:
+        """Start an episode of ``env`` in ``state``; returns what ``reset()`` would: observation and info.
+
+        Two restores of one state are equal: same observation, same trajectory under the same actions.
+        """
+        ...
+
+
+@cache
+def installed(library: str) -> str:
+    """The version of an installed library."""
+    from importlib.metadata import version
+
+    return version(library)
+
+
+def layers(env: Env) -> Iterator[Env]:
+    """The wrappers from the outermost to the innermost, then the environment itself."""
+    while env is not env.unwrapped:
+        yield env
+        env = env.env
+    yield env
+
+
+def restart(env: Env, restore: Callable[[], Start]) -> Start:
+    """Run ``env.reset()`` with ``restore`` in the place of the innermost reset.
+
+    Every wrapper, known to us or not, then restarts its own time limit, stack or statistics as it does at
+    any reset, and what it does to observations is done to this one.
+    """
+    base = env.unwrapped
+    own = vars(base).get("reset")
+
+    def reset(*, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+        return restore()
+
+    base.reset = reset
+    try:
+        observation, info = env.reset()
+    finally:
+        if own is None:
+            del base.reset
+        else:
+            base.reset = own
+    return observation, info
+
+
+def check_origin(state: State, codec: str, library: Mapping[str, str]) -> None:
+    """Refuse a state that another codec or another library version wrote."""
+    if state.codec != codec:
+        raise ValueError(f"this state was written by the {state.codec!r} codec, not by {codec!r}.")
+    for name, version in library.items():
+        theirs = state.library.get(name)
+        if theirs != version:
+            raise ValueError(
+                f"this state was written with {name} {theirs}, and {name} {version} is installed: "
+                f"states are exact within one version only, so record it again."
+            )

@@ -1,0 +1,50 @@
+"""Codec of any Gymnasium-Robotics goal environment: Fetch, Hand, PointMaze, AntMaze, Kitchen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scout_rl.archive import Array
+from scout_rl.codecs.codec import Env, State
+from scout_rl.codecs.mujoco import MujocoCodec, held_env, simulations
+
+MAZE_SUCCESS_DISTANCE = 0.45
+"""What the mazes' own reset uses for ``info['success']``."""
+
+
+class GoalEnvCodec(MujocoCodec):
+    """MuJoCo states with the goal, and the generators of the outer and the held environment."""
+
+    key = "goal-env"
+    libraries = ("mujoco", "gymnasium-robotics")
+    goal_attribute = "goal"
+
+    @staticmethod
+    def fits(env: Env) -> bool:
+        """Whether it is a goal environment of Gymnasium-Robotics that simulates with MuJoCo."""
+        base = env.unwrapped
+        names = {f"{c.__module__}.{c.__name__}" for c in type(base).__mro__}
+        return "gymnasium_robotics.core.GoalEnv" in names and bool(simulations(base))
+
+    def goal(self, state: State) -> Array | None:
+        """The desired goal; of a dictionary goal the parts one after the other, sorted by name."""
+        whole = state.arrays.get("attributes/goal")
+        if whole is not None:
+            return whole
+        parts = sorted(name for name in state.arrays if name.startswith("attributes/goal."))
+        return np.concatenate([state.arrays[name].ravel() for name in parts]) if parts else None
+
+    def info(self, base: Env, observation: Any) -> dict[str, Any]:
+        """Mazes say at reset whether the start is a success, task lists what is left; others nothing."""
+        inner = held_env(base)
+        info = super().info(inner if inner is not None else base, observation)
+        if hasattr(base, "maze"):
+            distance = np.linalg.norm(observation["achieved_goal"] - observation["desired_goal"])
+            info["success"] = bool(distance <= MAZE_SUCCESS_DISTANCE)
+        if hasattr(base, "tasks_to_complete"):
+            info["tasks_to_complete"] = list(base.tasks_to_complete)
+            info["episode_task_completions"] = list(base.episode_task_completions)
+            info["step_task_completions"] = []
+        return info

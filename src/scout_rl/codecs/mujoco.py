@@ -1,0 +1,245 @@
+"""Codec of any Gymnasium environment that simulates with MuJoCo, whatever its class.
+
+The state is MuJoCo's integration state, the parts of the model that environments move (goal sites, a shelf,
+masses under domain randomisation), and the attributes of the environment object, its random generators
+included. ``mj_step`` leaves derived quantities (``xpos``) one substep behind ``qpos``; a restore computes
+them anew, so the first observation may differ from the uninterrupted one in the last digits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from scout_rl.archive import Array, pack_json, unpack_json
+from scout_rl.codecs.attributes import Capture, is_env, own_packages
+from scout_rl.codecs.codec import Env, Start, State, check_origin, installed, restart
+from scout_rl.codecs.restoring import Restore
+
+# fmt: off
+DATA_FIELDS = (
+    "time", "qpos", "qvel", "act", "qacc_warmstart", "ctrl", "qfrc_applied", "xfrc_applied",
+    "eq_active", "mocap_pos", "mocap_quat", "userdata", "plugin_state",
+)
+# fmt: on
+"""mjSTATE_INTEGRATION by name: the bit layout of the raw vector changes between versions."""
+
+# fmt: off
+MODEL_FIELDS = (
+    "body_pos", "body_quat", "geom_pos", "geom_quat", "geom_rgba", "site_pos", "site_quat",
+    "site_size", "site_rgba", "eq_data", "body_mass", "body_inertia", "body_subtreemass",
+    "body_invweight0", "geom_friction", "dof_damping", "dof_frictionloss", "dof_invweight0",
+    "actuator_gainprm", "actuator_biasprm",
+)
+# fmt: on
+"""What environments change in the model while they run: placements, colours, randomised dynamics."""
+
+# fmt: off
+IDENTITY_FIELDS = (
+    "names", "jnt_type", "body_parentid", "geom_type", "geom_bodyid", "eq_type", "actuator_trntype",
+    "geom_size", "jnt_axis", "jnt_range", "actuator_gear",
+)
+# fmt: on
+"""What makes two models the same one (floats compared in single precision)."""
+
+OPTION_FIELDS = ("gravity", "wind", "timestep", "density", "viscosity")
+
+
+class MujocoCodec:
+    """States of MuJoCo environments. ``observe(base_env)`` gives the first observation where the environment
+    has no ``_get_obs`` that does.
+    """
+
+    key = "mujoco"
+    libraries: tuple[str, ...] = ("mujoco",)
+    goal_attribute: str | None = None
+    exact = False
+    """Whether a restore must show the observation that the uninterrupted environment showed."""
+    place = ("qpos", "mocap_pos")
+    """The arrays that say where things are: neighbouring levels should differ in them."""
+
+    def __init__(self, observe: Callable[[Env], Any] | None = None) -> None:
+        self._observe = observe
+
+    @staticmethod
+    def fits(env: Env) -> bool:
+        """Whether the environment, or an environment that it holds, has an ``MjData``."""
+        return bool(simulations(env.unwrapped))
+
+    @property
+    def library(self) -> dict[str, str]:
+        """The versions that a state of this codec is tied to."""
+        return {name: installed(name) for name in self.libraries}
+
+    def get_state(self, env: Env) -> State:
+        """The state of ``env``: data, model parts, attributes."""
+        base = env.unwrapped
+        arrays: dict[str, Array] = {}
+        for prefix, (model, data) in zip(_prefixes(), simulations(base), strict=False):
+            arrays[f"{prefix}model_identity"] = np.frombuffer(model_identity(model), dtype=np.uint8)
+            for name in DATA_FIELDS:
+                arrays[f"{prefix}{name}"] = np.array(getattr(data, name))
+            for name in MODEL_FIELDS:
+                arrays[f"{prefix}model/{name}"] = np.array(getattr(model, name))
+            for name in OPTION_FIELDS:
+                arrays[f"{prefix}model/opt/{name}"] = np.array(getattr(model.opt, name))
+        captured = self._capture(base)
+        arrays["attributes"] = pack_json(captured.value)
+        arrays.update({f"attributes/{name}": array for name, array in captured.arrays.items()})
+        return State(arrays, self.key, self.library)
+
+    def set_state(self, env: Env, state: State, *, generators: bool = True) -> Start:
+        """Start an episode in ``state``; ``generators=False`` lets the live random generators run on."""
+        base = env.unwrapped
+        check_origin(state, self.key, self.library)
+        for prefix, (model, _) in zip(_prefixes(), simulations(base), strict=False):
+            identity = state.arrays.get(f"{prefix}model_identity")
+            if identity is None or identity.tobytes() != model_identity(model):
+                raise ValueError(
+                    f"this state belongs to another MuJoCo model than that of {type(base).__name__}."
+                )
+
+        def restore() -> Start:
+            self._restore_attributes(base, state, generators)
+            for prefix, (model, data) in zip(_prefixes(), simulations(base), strict=False):
+                _restore_simulation(model, data, state, prefix)
+            self.settle_attributes(base)
+            observation = self.observation(base)
+            info = self.info(base, observation)
+            # Observing may draw noise or remember a frame: the state is what was captured, again.
+            self._restore_attributes(base, state, generators)
+            self.settle_attributes(base)
+            return observation, info
+
+        return restart(env, restore)
+
+    def goal(self, state: State) -> Array | None:
+        """The goal that a state carries; None where this family names none."""
+        if self.goal_attribute is None:
+            return None
+        return state.arrays.get(f"attributes/{self.goal_attribute}")
+
+    def left_out(self, env: Env) -> list[str]:
+        """Attributes that a state does not carry and that are no constants."""
+        simulator = ("mujoco._structs", "gymnasium.envs.mujoco.mujoco_rendering")
+        return [
+            name for name in self._capture(env.unwrapped).left_out if not any(s in name for s in simulator)
+        ]
+
+    def counters(self) -> dict[str, Any]:
+        """Attributes that count the episode's steps, with the value they have at its start."""
+        return {}
+
+    def skipped(self) -> tuple[str, ...]:
+        """Attributes that are constants of the environment, or computed on restore."""
+        return ("width", "height", "_model_names", "maze")
+
+    def settle_attributes(self, base: Env) -> None:
+        """What a family computes from the restored simulation."""
+
+    def observation(self, base: Env) -> Any:
+        """The observation of the state that ``base`` is in."""
+        if self._observe is not None:
+            return self._observe(base)
+        observe = getattr(base, "_get_obs", None)
+        if observe is None:
+            raise ValueError(
+                f"{type(base).__name__} has no _get_obs: say how it observes, "
+                f"{type(self).__name__}(observe=lambda env: ...)."
+            )
+        inner = held_env(base)
+        if inner is not None and _takes_an_argument(observe):
+            return observe(_only_observation(inner._get_obs()))
+        return _only_observation(observe())
+
+    def info(self, base: Env, observation: Any) -> dict[str, Any]:
+        """The info that goes with it, in the form of the environment's reset."""
+        get = getattr(base, "_get_reset_info", None)
+        return dict(get()) if get is not None else {}
+
+    def _capture(self, base: Env) -> Capture:
+        return Capture(base, packages=own_packages(base), skip=self.skipped(), replace=self.counters())
+
+    def _restore_attributes(self, base: Env, state: State, generators: bool) -> None:
+        arrays = {
+            name.removeprefix("attributes/"): array
+            for name, array in state.arrays.items()
+            if name.startswith("attributes/")
+        }
+        value = unpack_json(state.arrays["attributes"])
+        packages, skip = own_packages(base), self.skipped()
+        Restore(base, value, arrays, packages=packages, skip=skip, generators=generators).attributes()
+
+
+def simulations(base: Env) -> list[tuple[Any, Any]]:
+    """The distinct (model, data) pairs that an environment, or something it holds, simulates with."""
+    holders = [base, *(v for v in vars(base).values() if hasattr(v, "__dict__") and not isinstance(v, type))]
+    found: dict[int, tuple[Any, Any]] = {}
+    for holder in holders:
+        values = list(vars(holder).values())
+        models = [v for v in values if isinstance(v, mujoco.MjModel)]
+        datas = [v for v in values if isinstance(v, mujoco.MjData)]
+        for model, data in zip(models, datas, strict=False):
+            found.setdefault(id(data), (model, data))
+    return list(found.values())
+
+
+def held_env(base: Env) -> Env | None:
+    """The environment that this one holds and steps, if any (the ant of an ant maze)."""
+    return next((v for v in vars(base).values() if is_env(v)), None)
+
+
+def model_identity(model: Any) -> bytes:
+    """A hash of what makes a model this model; placements and dynamics parameters are no part of it."""
+    digest = hashlib.sha256(
+        repr([model.nq, model.nv, model.nu, model.na, model.nbody, model.nmocap]).encode()
+    )
+    for name in IDENTITY_FIELDS:
+        value = getattr(model, name)
+        array = np.frombuffer(value, dtype=np.uint8) if isinstance(value, bytes) else np.asarray(value)
+        digest.update(array.astype(np.float32).tobytes() if array.dtype.kind == "f" else array.tobytes())
+    return digest.digest()
+
+
+def _restore_simulation(model: Any, data: Any, state: State, prefix: str) -> None:
+    for name in MODEL_FIELDS:
+        getattr(model, name)[:] = state.arrays[f"{prefix}model/{name}"]
+    for name in OPTION_FIELDS:
+        value = state.arrays[f"{prefix}model/opt/{name}"]
+        if value.ndim:
+            getattr(model.opt, name)[:] = value
+        else:
+            setattr(model.opt, name, float(value))
+    mujoco.mj_resetData(model, data)  # else contact forces of the last episode would show through
+    for name in DATA_FIELDS:
+        value = state.arrays[f"{prefix}{name}"]
+        if value.ndim:
+            getattr(data, name)[:] = value
+        else:
+            setattr(data, name, float(value))
+    mujoco.mj_forward(model, data)
+    mujoco.mj_rnePostConstraint(model, data)  # cfrc_ext, which locomotion tasks observe
+    data.qacc_warmstart[:] = state.arrays[f"{prefix}qacc_warmstart"]  # mj_forward overwrote it
+
+
+def _prefixes() -> Any:
+    yield ""
+    for number in range(1, 1000):
+        yield f"sim{number}/"
+
+
+def _takes_an_argument(method: Any) -> bool:
+    parameters = inspect.signature(method).parameters.values()
+    return any(
+        p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters
+    )
+
+
+def _only_observation(result: Any) -> Any:
+    """Some environments return ``(observation, info)`` from ``_get_obs``."""
+    return result[0] if isinstance(result, tuple) else result

@@ -1,0 +1,34 @@
+"""Many states in one file: each distinct array once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scout_rl.archive import Array, content_hash
+from scout_rl.codecs.codec import State
+
+
+def pack_states(states: Sequence[State]) -> tuple[dict[str, Array], list[dict[str, Any]]]:
+    """The distinct arrays, and for every state its metadata with the key of each of its arrays."""
+    keys: dict[str, str] = {}
+    arrays: dict[str, Array] = {}
+    index = []
+    for state in states:
+        names = {}
+        for name, array in state.arrays.items():
+            digest = content_hash({"": array}, {})
+            if digest not in keys:
+                keys[digest] = f"array{len(keys)}"
+                arrays[keys[digest]] = array
+            names[name] = keys[digest]
+        index.append({**state.meta, "arrays": names})
+    return arrays, index
+
+
+def unpack_states(arrays: Mapping[str, Array], index: Sequence[Mapping[str, Any]]) -> list[State]:
+    """The states that :func:`pack_states` packed."""
+    return [
+        State({name: arrays[key] for name, key in entry["arrays"].items()}, entry["codec"], entry["library"])
+        for entry in index
+    ]

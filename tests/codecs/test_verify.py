@@ -1,0 +1,180 @@
+"""verify_codec on environments that the package does not name, and a planted fault for each of its checks."""
+
+from __future__ import annotations
+
+import functools
+
+import gymnasium as gym
+import pytest
+
+from scout_rl.codecs import codec_for, verify_codec, verify_codec_main, verify_codecs
+from scout_rl.codecs.mujoco import MujocoCodec
+from tests.codecs import planted
+
+ENVIRONMENTS = {
+    "Ant-v5": "MujocoCodec",
+    "HalfCheetah-v5": "MujocoCodec",
+    "Hopper-v5": "MujocoCodec",
+    "Humanoid-v5": "MujocoCodec",
+    "Reacher-v5": "MujocoCodec",
+    "AdroitHandDoor-v1": "MujocoCodec",
+    "FetchReach-v4": "GoalEnvCodec",
+    "FetchPush-v4": "GoalEnvCodec",
+    "FetchSlide-v4": "GoalEnvCodec",
+    "HandReach-v3": "GoalEnvCodec",
+    "HandManipulateBlock-v1": "GoalEnvCodec",
+    "AntMaze_UMaze-v5": "GoalEnvCodec",
+    "PointMaze_Open_Diverse_GR-v3": "GoalEnvCodec",
+    "FrankaKitchen-v1": "GoalEnvCodec",
+    "MiniGrid-KeyCorridorS3R2-v0": "MiniGridCodec",
+    "MiniGrid-ObstructedMaze-1Dlhb-v0": "MiniGridCodec",
+    "MiniGrid-Dynamic-Obstacles-6x6-v0": "MiniGridCodec",
+    "BabyAI-GoToSeq-v0": "MiniGridCodec",
+    "BabyAI-UnlockPickup-v0": "MiniGridCodec",
+    "CartPole-v1": "DeepcopyCodec",
+    "Pendulum-v1": "DeepcopyCodec",
+}
+TASKS = ("drawer-open-v3", "door-open-v3", "peg-insert-side-v3", "shelf-place-v3")
+
+
+def test_environments_we_do_not_name_restore_exactly():
+    """One test, so that one new process plays the states of all of them."""
+    tasks = [functools.partial(planted.metaworld_task, name) for name in TASKS]
+    names = [*ENVIRONMENTS, *TASKS]
+    verdicts = dict(zip(names, verify_codecs([*ENVIRONMENTS, *tasks]), strict=True))
+    assert [str(v) for v in verdicts.values() if not v.ok] == []
+    for name, verdict in verdicts.items():
+        assert verdict.codec == ENVIRONMENTS.get(name, "MetaWorldCodec")
+        for check in ("round trip", "restore vs restore", "fresh environment", "new process", "time limit"):
+            assert verdict.check(check).status == "pass", str(verdict)
+        has_goal = verdict.codec not in ("MujocoCodec", "DeepcopyCodec")
+        assert verdict.check("goal").status == ("pass" if has_goal else "skipped")
+
+    # Step counters are found without being named.
+    assert "TimeLimit._elapsed_steps" in verdicts["Hopper-v5"].check("time limit").text
+    assert "step_count" in verdicts["BabyAI-GoToSeq-v0"].check("time limit").text
+    assert "curr_path_length" in verdicts["drawer-open-v3"].check("time limit").text
+
+    # Drift has a size. HalfCheetah observes qpos and qvel, which do not lag; Ant contact forces, which do.
+    still, lagging = verdicts["HalfCheetah-v5"].drift, verdicts["Ant-v5"].drift
+    assert still.at_restore is None
+    assert still.after is None
+    assert 0 < lagging.at_restore.size < 5
+    assert "at the restore observation[" in str(verdicts["Ant-v5"])
+
+
+def caught(env, codec, check, word="", **options):
+    verdict = verify_codec(env, codec, **{"new_process": False, **options})
+    assert check in verdict.failed, str(verdict)
+    assert word in verdict.check(check).text, str(verdict)
+    return verdict
+
+
+def test_right_codec_of_an_own_environment():
+    verdict = verify_codec(planted.walk, planted.WalkCodec())
+    assert verdict.ok, str(verdict)
+    assert verdict.check("new process").status == "pass"
+    assert "restores exactly" in str(verdict)
+
+
+def test_forgotten_velocity_is_named():
+    verdict = caught("Hopper-v5", planted.ForgetsVelocity(), "restore vs restore", "qvel")
+    assert "qvel" in verdict.check("round trip").text
+    assert "does NOT restore" in str(verdict)
+
+
+def test_shifted_place_shows_as_drift_of_its_size():
+    verdict = caught("Hopper-v5", planted.Shifts(), "round trip", "qpos")
+    assert verdict.check("restore vs restore").status == "pass"
+    assert verdict.drift.at_restore.size == pytest.approx(1e-3, rel=1e-6)
+
+
+def test_forgotten_goal():
+    caught("FetchReach-v4", planted.ForgetsGoal(), "goal", "goal of state")
+
+
+def test_time_limit_that_runs_on_in_a_wrapper():
+    caught("Hopper-v5", planted.ContinuesTime(), "time limit", "TimeLimit._elapsed_steps")
+
+
+def test_time_limit_that_runs_on_in_the_environment():
+    verdict = caught(planted.walk, None, "time limit", "Walk.t is 6 after a restore")
+    assert "cut after 6 steps, not 12" in verdict.check("time limit").text
+
+
+def test_state_that_only_this_process_has():
+    verdict = caught(planted.walk, planted.OnlyHere(), "new process", "KeyError", new_process=True)
+    assert verdict.check("restore vs restore").status == "pass"
+
+
+def test_state_that_only_this_environment_has():
+    caught(planted.walk, planted.OnlyThisEnv(), "fresh environment", "otherwise")
+
+
+def test_observation_of_another_form():
+    caught(planted.walk, planted.WrongForm(), "observation", "form")
+
+
+def test_observation_that_is_not_the_states():
+    caught(planted.walk, planted.WrongObservation(), "observation", "not the original")
+
+
+def test_wrapper_that_shows_what_it_never_resets_is_named():
+    env = planted.Adds(gym.make("Hopper-v5"))
+    verdict = caught(env, None, "restore vs restore", "equal below Adds")
+    assert "Adds.shown" in verdict.check("wrappers").text
+
+
+def test_normalising_wrapper_is_named():
+    env = gym.wrappers.NormalizeObservation(gym.make("Hopper-v5"))
+    caught(env, None, "restore vs restore", "equal below NormalizeObservation")
+
+
+def test_wrapper_that_keeps_something_unseen_is_a_note():
+    verdict = verify_codec(planted.Remembers(gym.make("Hopper-v5")), new_process=False)
+    assert verdict.ok
+    assert verdict.check("wrappers") == ("wrappers", "note", "kept across episodes: Remembers.total")
+    assert verdict.check("fresh environment").status == "skipped"
+
+
+def test_wrapper_that_moves_the_state_in_its_reset():
+    caught(lambda: planted.Moves(planted.Walk()), planted.WalkCodec(), "round trip", "attributes")
+
+
+def test_stateful_wrappers_of_gymnasium_restart():
+    env = gym.make("Hopper-v5")
+    env = gym.wrappers.TimeAwareObservation(gym.wrappers.RecordEpisodeStatistics(env))
+    env = gym.wrappers.FrameStackObservation(gym.wrappers.StickyAction(env, 0.0), 3)
+    verdict = verify_codec(env, new_process=False)
+    assert verdict.ok, str(verdict)
+    assert verdict.check("wrappers").status == "pass", str(verdict)
+    found = verdict.check("time limit").text
+    assert "RecordEpisodeStatistics.episode_lengths" in found
+    assert "TimeAwareObservation.timesteps" in found
+
+
+def test_environment_no_array_can_hold_is_refused_by_name():
+    env = planted.Walk()
+    env.reset(seed=0)
+    env.link = planted.Socket().handle
+    with pytest.raises(ValueError, match=r"no codec fits Walk: it holds link \(builtins.memoryview\)"):
+        codec_for(env)
+
+
+def test_lambda_is_said_to_be_out_of_reach_of_a_new_process():
+    verdict = verify_codec(lambda: planted.Walk(), planted.WalkCodec())
+    assert verdict.ok
+    assert verdict.check("new process").status == "skipped"
+
+
+def test_entry_point_prints_the_verdict_and_returns_the_status(capsys):
+    assert verify_codec_main("Hopper-v5") == 0
+    assert "Hopper-v5 (MujocoCodec) restores exactly" in capsys.readouterr().out
+
+
+def test_entry_point_says_in_one_sentence_why_there_is_no_codec(capsys, monkeypatch):
+    monkeypatch.setattr(MujocoCodec, "fits", staticmethod(lambda env: False))
+    assert verify_codec_main("Hopper-v5") == 1
+    printed = capsys.readouterr().out
+    assert printed.count("\n") == 1
+    assert "no codec fits HopperEnv" in printed
