@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import gymnasium as gym
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scout_rl.integrations.assignments import Assignments, Elsewhere, Ticket
+from scout_rl.integrations.starts import Start, check_shape, reset_operator
 from scout_rl.integrations.success import Success, SuccessOnce
 from scout_rl.rules.rule import require
 
@@ -32,22 +33,13 @@ CONTEXT, LEVEL, TICKET = "scout_context", "scout_level", "scout_ticket"
 SUCCESS = "scout_success"
 """The outcome, in the info of an episode's last step."""
 
-Start = tuple[Any, dict[str, Any]]
-"""What ``reset()`` returns: observation and info."""
-ResetTo = Callable[[Any, int, int], Start]
-"""The reset operator: ``reset_to(env, context, level)`` starts an episode and returns observation and info."""
-
 
 class _CellEnv(gym.Wrapper):  # type: ignore[misc]
     """An environment whose every episode starts from a cell; subclasses say which, and who is told the outcome."""
 
     def __init__(self, env: gym.Env, reset_to: Any, success: Success) -> None:
         super().__init__(env)
-        self._reset_to: ResetTo = getattr(reset_to, "reset_to", reset_to)
-        require(
-            callable(self._reset_to),
-            f"reset_to is {reset_to!r}, but must be a Ladder or a function reset_to(env, context, level)",
-        )
+        self._reset_to = reset_operator(reset_to)
         self._once = SuccessOnce(success)
         self._key, self._function = self._once.key, self._once.function
         self._success: bool | None = None
@@ -109,6 +101,8 @@ class CurriculumEnv(_CellEnv):
             f"assignments is a {type(assignments).__name__}: make one Assignments(curriculum) in the process that "
             f"trains, and pass it to every environment",
         )
+        if isinstance(assignments, Assignments):
+            check_shape(self._reset_to, assignments.curriculum)
         self.scout_remote = assignments.process != os.getpid()
         """Whether the curriculum lives in another process, so that cells have to be sent here."""
         self._slot = None if self.scout_remote else assignments.slot()
