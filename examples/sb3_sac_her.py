@@ -18,67 +18,63 @@ from stable_baselines3 import SAC, HerReplayBuffer
 from scout_rl import Curriculum, rules
 from scout_rl.integrations.sb3 import CurriculumCallback, evaluate, target_env, with_curriculum
 
-CONTEXTS, HORIZON, REACH, NEAR = 4, 20, 0.1, 0.1
+HORIZON, STEP, REACH, NEAR = 25, 0.1, 0.1, 0.1
+GOALS = [-0.6, -0.3, 0.3, 0.6]  # a context is where the object has to go; it lies at 0, and the hand starts at -1
 PROGRESS = [0.0, 0.25, 0.5, 0.75, 0.9]  # level 0 is the target start, level 4 the easiest
-REACHED = 0.6  # the share of the path after which the hand is at the object
 
 
 class Carry(gym.Env):
-    """Actions move the hand in the plane and close it; a closed hand at the object carries it along."""
+    """Two actions move the hand along a line and close it; a closed hand carries the object."""
 
-    action_space = gym.spaces.Box(-1, 1, (3,), np.float32)
+    action_space = gym.spaces.Box(-1, 1, (2,), np.float32)
     observation_space = gym.spaces.Dict(
-        observation=gym.spaces.Box(-2, 2, (5,), np.float32),
-        achieved_goal=gym.spaces.Box(-2, 2, (2,), np.float32),
-        desired_goal=gym.spaces.Box(-2, 2, (2,), np.float32),
+        observation=gym.spaces.Box(-2, 2, (3,), np.float32),
+        achieved_goal=gym.spaces.Box(-2, 2, (1,), np.float32),
+        desired_goal=gym.spaces.Box(-2, 2, (1,), np.float32),
     )
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        options = options or {}
-        self.hand = np.array(options.get("hand", [-0.8, 0.0]), float)
-        self.object = np.array(options.get("object", [0.0, 0.0]), float)
-        self.goal = np.array(options.get("goal", [0.5, 0.5]), float)
-        self.held, self.steps = bool(options.get("held", False)), 0
+        start = {"hand": -1.0, "object": 0.0, "held": False, "goal": GOALS[0]} | (options or {})
+        self.hand, self.object, self.held, self.goal = (start[name] for name in ("hand", "object", "held", "goal"))
+        self.steps = 0
         return self.observe(), {}
 
     def step(self, action):
-        at_object = np.linalg.norm(self.hand - self.object) < REACH
-        self.held = bool(action[2] > -0.8 if self.held else action[2] > 0.5 and at_object)
-        self.hand = np.clip(self.hand + 0.15 * np.clip(action[:2], -1, 1), -1, 1)
+        at_object = abs(self.hand - self.object) < REACH
+        self.held = bool(action[1] > -0.5 if self.held else action[1] > 0.5 and at_object)
+        self.hand = float(np.clip(self.hand + STEP * action[0], -1, 1))
         if self.held:
-            self.object = self.hand.copy()
+            self.object = self.hand
         self.steps += 1
         observation = self.observe()
         reward = float(self.compute_reward(observation["achieved_goal"], observation["desired_goal"], {}))
         return observation, reward, False, self.steps >= HORIZON, {"is_success": reward == 0}
 
     def compute_reward(self, achieved_goal, desired_goal, info):
-        return -(np.linalg.norm(achieved_goal - desired_goal, axis=-1) > NEAR).astype(np.float32)
+        return -(np.abs(achieved_goal - desired_goal)[..., 0] > NEAR).astype(np.float32)
 
     def observe(self):
-        relative = self.object - self.hand
         return {
-            "observation": np.array([*self.hand, *relative, self.held], np.float32),
-            "achieved_goal": self.object.astype(np.float32),
-            "desired_goal": self.goal.astype(np.float32),
+            "observation": np.array([self.hand, self.object - self.hand, self.held], np.float32),
+            "achieved_goal": np.array([self.object], np.float32),
+            "desired_goal": np.array([self.goal], np.float32),
         }
 
 
 def reset_to(env, context, level):
-    """The reset operator: part of the way along the path from the hand to the object and on to the goal."""
-    angle = 2 * np.pi * context / CONTEXTS
-    goal = 0.5 * np.array([np.cos(angle), np.sin(angle)])
-    hand, progress = np.array([-0.6, 0.6]), PROGRESS[level]
-    if progress < REACHED:
-        return env.reset(options={"goal": goal, "hand": (1 - progress / REACHED) * hand})
-    at = (progress - REACHED) / (1 - REACHED) * goal
+    """The reset operator: part of the way from the hand to the object and on to the goal."""
+    goal = GOALS[context]
+    travelled = PROGRESS[level] * (1 + abs(goal))
+    if travelled < 1:
+        return env.reset(options={"goal": goal, "hand": travelled - 1})
+    at = float(np.sign(goal)) * (travelled - 1)
     return env.reset(options={"goal": goal, "hand": at, "object": at, "held": True})
 
 
 def train(timesteps: int, rule: rules.Rule, log_dir: str | None = None, seed: int = 0):
     """Return the model, the curriculum and the success of every context from the target start."""
-    curriculum = Curriculum(rule, n_contexts=CONTEXTS, n_levels=len(PROGRESS), seed=seed, window=8, log_dir=log_dir)
+    curriculum = Curriculum(rule, n_contexts=len(GOALS), n_levels=len(PROGRESS), seed=seed, window=8, log_dir=log_dir)
     env = with_curriculum([Carry] * 4, curriculum, reset_to, success="is_success")
     model = SAC(
         "MultiInputPolicy",
@@ -97,7 +93,7 @@ def train(timesteps: int, rule: rules.Rule, log_dir: str | None = None, seed: in
         device="cpu",
     )
     model.learn(timesteps, callback=CurriculumCallback())
-    success = evaluate(model, target_env(Carry, reset_to, range(CONTEXTS), "is_success"))
+    success = evaluate(model, target_env(Carry, reset_to, range(len(GOALS)), "is_success"))
     return model, curriculum, success
 
 
@@ -109,4 +105,4 @@ if __name__ == "__main__":
     args = parser.parse_args()
     _, curriculum, success = train(args.timesteps, rules.Target() if args.plain else rules.Scout(), args.log_dir)
     print(f"frontier: {None if curriculum.frontier is None else curriculum.frontier.tolist()}")
-    print(f"solved from the target start: {sum(success.values())} of {CONTEXTS} contexts")
+    print(f"solved from the target start: {sum(success.values())} of {len(GOALS)} contexts")
