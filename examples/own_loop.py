@@ -56,7 +56,9 @@ def rollout(envs, observation, policy, value, generator):
         succeeded |= success & running
         running = running & ~done
         observation = following
-    observations, actions, log_probs, baselines, rewards, alive = (torch.stack(column) for column in zip(*steps))
+    observations, actions, log_probs, baselines, rewards, alive = (
+        torch.stack(column) for column in zip(*steps, strict=True)
+    )
     returns = (rewards * alive).flip(0).cumsum(0).flip(0)
     kept = [t[alive] for t in (observations, actions, log_probs, returns - baselines, returns)]
     return kept, succeeded
@@ -70,7 +72,7 @@ def update(batch, policy, value, optimizer, epochs=4):
         ratio = (logits.gather(1, actions[:, None])[:, 0] - log_probs).exp()
         surrogate = torch.minimum(ratio * advantages, ratio.clamp(0.8, 1.2) * advantages).mean()
         entropy = -(logits.exp() * logits).sum(-1).mean()
-        loss = -surrogate - 0.02 * entropy + 0.5 * (value(observations)[:, 0] - returns).square().mean()
+        loss = -surrogate - 0.05 * entropy + 0.5 * (value(observations)[:, 0] - returns).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -83,7 +85,7 @@ def train(windows: int, rule: rules.Rule, log_dir: str | None = None, seed: int 
     value = nn.Sequential(nn.Linear(CONTEXTS * LENGTH, 64), nn.Tanh(), nn.Linear(64, 1))
     for parameter in [*policy.parameters(), *value.parameters()]:
         nn.init.normal_(parameter, std=0.1, generator=generator)
-    optimizer = torch.optim.Adam([*policy.parameters(), *value.parameters()], lr=5e-3)
+    optimizer = torch.optim.Adam([*policy.parameters(), *value.parameters()], lr=3e-3)
     envs = Ridges(n)
 
     # SCOUT: what to train from, and where to write the records (`scout picture LOG_DIR` draws them)

@@ -3,8 +3,8 @@
     python examples/sb3_sac_her.py             # with SCOUT
     python examples/sb3_sac_her.py --plain     # the same SAC+HER from the target start
 
-A hand has to reach an object, hold it and carry it to a goal. Relabelling does not help a beginner: an object that was
-never carried has achieved nothing but the place where it lies.
+A hand has to reach an object, close on it there and carry it to a goal. Relabelling does not help a beginner: an
+object that was never carried has achieved nothing but the place where it lies.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from stable_baselines3 import SAC, HerReplayBuffer
 from scout_rl import Curriculum, rules
 from scout_rl.integrations.sb3 import CurriculumCallback, evaluate, target_env, with_curriculum
 
-HORIZON, STEP, REACH, NEAR = 25, 0.1, 0.1, 0.1
-GOALS = [-0.6, -0.3, 0.3, 0.6]  # a context is where the object has to go; it lies at 0, and the hand starts at -1
+HORIZON, STEP, REACH, NEAR = 20, 0.1, 0.1, 0.1
+GOALS = [-0.5, 0.5]  # a context is where the object has to go; it lies at 0, and the hand starts at -1
 PROGRESS = [0.0, 0.25, 0.5, 0.75, 0.9]  # level 0 is the target start, level 4 the easiest
 
 
 class Carry(gym.Env):
-    """Two actions move the hand along a line and close it; a closed hand carries the object."""
+    """Two actions move the hand along a line and close it. It carries what it closed on; closed on nothing, it jams."""
 
     action_space = gym.spaces.Box(-1, 1, (2,), np.float32)
     observation_space = gym.spaces.Dict(
-        observation=gym.spaces.Box(-2, 2, (3,), np.float32),
+        observation=gym.spaces.Box(-2, 2, (4,), np.float32),
         achieved_goal=gym.spaces.Box(-2, 2, (1,), np.float32),
         desired_goal=gym.spaces.Box(-2, 2, (1,), np.float32),
     )
@@ -37,12 +37,13 @@ class Carry(gym.Env):
         super().reset(seed=seed)
         start = {"hand": -1.0, "object": 0.0, "held": False, "goal": GOALS[0]} | (options or {})
         self.hand, self.object, self.held, self.goal = (start[name] for name in ("hand", "object", "held", "goal"))
-        self.steps = 0
+        self.jammed, self.steps = False, 0
         return self.observe(), {}
 
     def step(self, action):
-        at_object = abs(self.hand - self.object) < REACH
-        self.held = bool(action[1] > -0.5 if self.held else action[1] > 0.5 and at_object)
+        if not self.held and not self.jammed and action[1] > 0.5:
+            self.held = abs(self.hand - self.object) < REACH
+            self.jammed = not self.held
         self.hand = float(np.clip(self.hand + STEP * action[0], -1, 1))
         if self.held:
             self.object = self.hand
@@ -56,7 +57,7 @@ class Carry(gym.Env):
 
     def observe(self):
         return {
-            "observation": np.array([self.hand, self.object - self.hand, self.held], np.float32),
+            "observation": np.array([self.hand, self.object - self.hand, self.held, self.jammed], np.float32),
             "achieved_goal": np.array([self.object], np.float32),
             "desired_goal": np.array([self.goal], np.float32),
         }
@@ -80,7 +81,7 @@ def train(timesteps: int, rule: rules.Rule, log_dir: str | None = None, seed: in
         "MultiInputPolicy",
         env,
         replay_buffer_class=HerReplayBuffer,
-        learning_starts=4 * HORIZON,
+        learning_starts=8 * HORIZON,
         learning_rate=2e-3,
         batch_size=128,
         gamma=0.95,
