@@ -18,8 +18,8 @@ from stable_baselines3 import SAC, HerReplayBuffer
 from scout_rl import Curriculum, rules
 from scout_rl.integrations.sb3 import CurriculumCallback, evaluate, target_env, with_curriculum
 
-HORIZON, STEP, REACH, NEAR = 20, 0.1, 0.1, 0.1
-GOALS = [-0.5, 0.5]  # a context is where the object has to go; it lies at 0, and the hand starts at -1
+HORIZON, STEP, REACH, NEAR, HAND = 16, 0.12, 0.1, 0.1, -0.7
+GOALS = [-0.5, 0.5]  # a context is where the object has to go; it lies at 0, and the hand starts at HAND
 PROGRESS = [0.0, 0.25, 0.5, 0.75, 0.9]  # level 0 is the target start, level 4 the easiest
 
 
@@ -35,13 +35,13 @@ class Carry(gym.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        start = {"hand": -1.0, "object": 0.0, "held": False, "goal": GOALS[0]} | (options or {})
+        start = {"hand": HAND, "object": 0.0, "held": False, "goal": GOALS[0]} | (options or {})
         self.hand, self.object, self.held, self.goal = (start[name] for name in ("hand", "object", "held", "goal"))
         self.jammed, self.steps = False, 0
         return self.observe(), {}
 
     def step(self, action):
-        if not self.held and not self.jammed and action[1] > 0.5:
+        if not self.held and not self.jammed and action[1] > 0:
             self.held = abs(self.hand - self.object) < REACH
             self.jammed = not self.held
         self.hand = float(np.clip(self.hand + STEP * action[0], -1, 1))
@@ -65,11 +65,11 @@ class Carry(gym.Env):
 
 def reset_to(env, context, level):
     """The reset operator: part of the way from the hand to the object and on to the goal."""
-    goal = GOALS[context]
-    travelled = PROGRESS[level] * (1 + abs(goal))
-    if travelled < 1:
-        return env.reset(options={"goal": goal, "hand": travelled - 1})
-    at = float(np.sign(goal)) * (travelled - 1)
+    goal, progress = GOALS[context], PROGRESS[level]
+    carried = progress * (abs(HAND) + abs(goal)) - abs(HAND)
+    if carried < 0:
+        return env.reset(options={"goal": goal, "hand": carried})
+    at = carried * float(np.sign(goal))
     return env.reset(options={"goal": goal, "hand": at, "object": at, "held": True})
 
 

@@ -40,9 +40,10 @@ def test_the_other_blocks_work(tmp_path):
     envs.close()
     assert curriculum.windows >= 1
 
-    make = lambda: names["with_curriculum"](
-        [names["Ridge"]], Curriculum(rules.Scout(), 4, 5), names["reset_to"], "is_success"
-    )
+    def make():
+        new = Curriculum(rules.Scout(), 4, 5)
+        return names["with_curriculum"]([names["Ridge"]], new, names["reset_to"], "is_success")
+
     model = names["PPO"]("MlpPolicy", make(), n_steps=32, batch_size=32, n_epochs=1)
     model.learn(64)
     names["sb3"].save(model, tmp_path / "model")

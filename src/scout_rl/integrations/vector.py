@@ -114,6 +114,8 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):  # type: ignore[misc]
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step all; outcomes are reported, and new cells sent, before this returns."""
         result = self.env.step(actions)
+        if not self.cells.envs:
+            return result  # type: ignore[no-any-return]
         infos = result[4]
         if self._mode is AutoresetMode.NEXT_STEP:  # these were reset while others made their last step
             self._note_starts(infos)
