@@ -104,6 +104,7 @@ def train(windows: int, rule: rules.Rule, log_dir: str | None = None, seed: int 
 
 
 if __name__ == "__main__":
+    torch.set_num_threads(1)  # networks this small are slower on more threads
     parser = argparse.ArgumentParser()
     parser.add_argument("--windows", type=int, default=400)
     parser.add_argument("--plain", action="store_true", help="train from the target start alone")

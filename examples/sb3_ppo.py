@@ -13,6 +13,7 @@ import argparse
 
 import gymnasium as gym
 import numpy as np
+import torch
 from stable_baselines3 import PPO
 
 from scout_rl import Curriculum, rules
@@ -76,6 +77,7 @@ def train(timesteps: int, rule: rules.Rule, log_dir: str | None = None, seed: in
 
 
 if __name__ == "__main__":
+    torch.set_num_threads(1)  # networks this small are slower on more threads
     parser = argparse.ArgumentParser()
     parser.add_argument("--timesteps", type=int, default=40_000)
     parser.add_argument("--plain", action="store_true", help="train from the target start alone")

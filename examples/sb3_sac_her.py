@@ -13,13 +13,14 @@ import argparse
 
 import gymnasium as gym
 import numpy as np
+import torch
 from stable_baselines3 import SAC, HerReplayBuffer
 
 from scout_rl import Curriculum, rules
 from scout_rl.integrations.sb3 import CurriculumCallback, evaluate, target_env, with_curriculum
 
-HORIZON, STEP, REACH, NEAR, HAND = 16, 0.12, 0.1, 0.1, -0.7
-GOALS = [-0.5, 0.5]  # a context is where the object has to go; it lies at 0, and the hand starts at HAND
+HORIZON, STEP, REACH, NEAR, HAND = 25, 0.1, 0.1, 0.1, -1.5
+GOALS = [0.3, 0.6]  # a context is where the object has to go; it lies at 0, and the hand starts at HAND
 PROGRESS = [0.0, 0.25, 0.5, 0.75, 0.9]  # level 0 is the target start, level 4 the easiest
 
 
@@ -28,9 +29,9 @@ class Carry(gym.Env):
 
     action_space = gym.spaces.Box(-1, 1, (2,), np.float32)
     observation_space = gym.spaces.Dict(
-        observation=gym.spaces.Box(-2, 2, (4,), np.float32),
-        achieved_goal=gym.spaces.Box(-2, 2, (1,), np.float32),
-        desired_goal=gym.spaces.Box(-2, 2, (1,), np.float32),
+        observation=gym.spaces.Box(-4, 4, (4,), np.float32),
+        achieved_goal=gym.spaces.Box(-4, 4, (1,), np.float32),
+        desired_goal=gym.spaces.Box(-4, 4, (1,), np.float32),
     )
 
     def reset(self, *, seed=None, options=None):
@@ -41,10 +42,10 @@ class Carry(gym.Env):
         return self.observe(), {}
 
     def step(self, action):
-        if not self.held and not self.jammed and action[1] > 0:
+        if not self.held and not self.jammed and action[1] > 0.5:
             self.held = abs(self.hand - self.object) < REACH
             self.jammed = not self.held
-        self.hand = float(np.clip(self.hand + STEP * action[0], -1, 1))
+        self.hand = float(np.clip(self.hand + STEP * action[0], -2, 2))
         if self.held:
             self.object = self.hand
         self.steps += 1
@@ -75,7 +76,7 @@ def reset_to(env, context, level):
 
 def train(timesteps: int, rule: rules.Rule, log_dir: str | None = None, seed: int = 0):
     """Return the model, the curriculum and the success of every context from the target start."""
-    curriculum = Curriculum(rule, n_contexts=len(GOALS), n_levels=len(PROGRESS), seed=seed, window=8, log_dir=log_dir)
+    curriculum = Curriculum(rule, n_contexts=len(GOALS), n_levels=len(PROGRESS), seed=seed, window=4, log_dir=log_dir)
     env = with_curriculum([Carry] * 4, curriculum, reset_to, success="is_success")
     model = SAC(
         "MultiInputPolicy",
@@ -99,8 +100,9 @@ def train(timesteps: int, rule: rules.Rule, log_dir: str | None = None, seed: in
 
 
 if __name__ == "__main__":
+    torch.set_num_threads(1)  # networks this small are slower on more threads
     parser = argparse.ArgumentParser()
-    parser.add_argument("--timesteps", type=int, default=20_000)
+    parser.add_argument("--timesteps", type=int, default=10_000)
     parser.add_argument("--plain", action="store_true", help="train from the target start alone")
     parser.add_argument("--log-dir")
     args = parser.parse_args()
