@@ -25,6 +25,19 @@ FLOW = {
     "ladder": {"archive", "codecs", "progress", "trajectory"},
     "ladder_validation": {"archive", "codecs", "ladder", "trajectory"},
     "ladder_picture": {"archive", "codecs", "ladder"},
+    # anyone's loop
+    "integrations": {
+        "cells",
+        "codecs",
+        "curriculum",
+        "ladder",
+        "outcome_checks",
+        "records",
+        "rules",
+        "snapshot",
+        "trajectory",
+    },
+    "picture": {"records"},
     # settings, families, learners
     "settings": set(),
     "bank": set(),

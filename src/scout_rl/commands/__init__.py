@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from scout_rl.commands.demo import demo
+from scout_rl.commands.environments import picture, verify_codec
 from scout_rl.commands.simulate import simulate
 from scout_rl.commands.train import train_command
 
@@ -12,5 +13,7 @@ def commands(arguments: list[str]) -> dict[str, Callable[..., int]]:
     return {
         "simulate": simulate,
         "train": train_command(arguments),
+        "picture": picture,
+        "verify-codec": verify_codec,
         "demo": demo,
     }
