@@ -26,18 +26,8 @@ FLOW = {
     "ladder_validation": {"archive", "codecs", "ladder", "trajectory"},
     "ladder_picture": {"archive", "codecs", "ladder"},
     # anyone's loop
-    "integrations": {
-        "cells",
-        "codecs",
-        "curriculum",
-        "ladder",
-        "outcome_checks",
-        "records",
-        "rules",
-        "snapshot",
-        "trajectory",
-    },
-    "picture": {"records"},
+    "integrations": {"cells", "codecs", "curriculum", "ladder", "rules", "snapshot", "trajectory"},
+    "picture": {"cells", "records", "rules"},
     # settings, families, learners
     "settings": set(),
     "bank": set(),
