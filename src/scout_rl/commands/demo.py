@@ -112,7 +112,7 @@ def draw(path: Path, configs: list[Any], folders: list[Path]) -> None:
     bar = figure.colorbar(image, ax=left, ticks=range(configs[0].levels))
     bar.set_label("frontier (0 = target start)")
     left.set(title="SCOUT's frontiers", xlabel="window", ylabel="context")
-    for config, folder, style in zip(configs, folders, ("-", "--", ":"), strict=True):
+    for config, folder, style in zip(configs, folders, ("-", "--", ":"), strict=False):
         rows = read_rows(folder / "evaluations.jsonl")
         worst = [min(row["groups"].values()) for row in rows]
         right.plot([row["window"] for row in rows], worst, style, label=config.rule, linewidth=2)
