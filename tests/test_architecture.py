@@ -43,6 +43,12 @@ FLOW = {
     "run_folder": {"records", "run_config"},
     "train": None,  # puts stages together
     "compact": {"records"},
+    # looking at what was trained, and from where
+    "trained": {"bank", "checkpoint", "families", "learners", "records", "run_config", "run_folder", "settings"},
+    "lockstep": {"evaluate", "families"},
+    "video": {"families", "lockstep"},
+    "family_ladder": {"bank", "families", "settings"},
+    "cell_picture": {"families", "settings"},
     "cache": set(),
     "sinks": set(),
     "commands": None,
