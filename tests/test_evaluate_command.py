@@ -1,21 +1,27 @@
 """`scout evaluate`: the recorded outcomes again, the same in the stock environment, and a film of it."""
 
+import importlib
 import json
 import os
 import shutil
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from scout_rl import records, trained
 from scout_rl.cache import use_compilation_cache
 from scout_rl.cli import main
+from scout_rl.evaluate import by_group
+from scout_rl.families import load_bank
 from scout_rl.families.minigrid import MiniGrid
 from scout_rl.families.minigrid.stock import Stock
+from scout_rl.settings import setting
 from scout_rl.train import train
 from tests.test_train import tiny
 
 LAST = 6
+command = importlib.import_module("scout_rl.commands.evaluate")
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +58,26 @@ def test_equal_to_the_record_and_to_the_stock_environment(run, capsys):
     out = printed(capsys)
     success = records.read_rows(run / "evaluations.jsonl")[-1]["success"]
     assert 0 < success < 1  # so that the comparison has something to compare
-    assert f"doorkey-small rule random seed 41, window {LAST} of {LAST}" in out
+    assert f"doorkey-small, rule random, seed 41, window {LAST} of {LAST}" in out
     assert f"│ all │ 40 │ {round(40 * success)} │ {success:.3f} │ {success:.3f} │ {success:.3f} │" in out
     assert "Equal to the run's own evaluation at window 6, context by context." in out
     assert "The stock environment agrees in all 40 contexts, view by view" in out
     assert everything(run) == before
+
+
+def test_groups_and_the_worst_of_them(run, capsys):
+    split = setting("doorkey-split-small")
+    part = load_bank(split).held_out
+    outcomes = part.evaluation_group == 0
+    outcomes[-1] = True  # all 20 short contexts, 1 of the 20 long ones
+    ours = by_group(split, part, outcomes)
+    found = trained.load(run)._replace(setting=split, bank=load_bank(split), recorded=None)
+    Console().print(command._table(found, ours, ~outcomes))
+    out = printed(capsys)
+    assert "│ short │ 20 │ 20 │ 1.000 │ - │ 0.000 │" in out
+    assert "│ long │ 20 │ 1 │ 0.050 │ - │ 0.950 │" in out
+    assert "│ worst group │ │ │ 0.050 │ - │ 0.000 │" in out
+    assert "│ all contexts │ 40 │ 21 │ 0.525 │ - │ 0.475 │" in out
 
 
 def test_another_outcome_than_recorded_is_found(run, tmp_path, capsys):

@@ -22,8 +22,8 @@ LAST_SECONDS = 2
 """How long the end stands still."""
 MOST_FRAMES = 240
 """Of longer films every second frame is dropped, and only every second step is rendered from there on."""
-STRIP = 30
-"""Pixels of a tile's caption."""
+STRIP, WIDTH = 30, 176
+"""Pixels of a tile's caption: its height, and the least width that holds the words."""
 RUNNING, SUCCEEDED, FAILED = (70, 70, 78), (24, 120, 62), (160, 44, 44)
 
 Image = NDArray[np.uint8]
@@ -52,11 +52,13 @@ class _Tile:
         from PIL import Image as Pillow
         from PIL import ImageDraw
 
-        strip = Pillow.new("RGB", (self.picture.shape[1], STRIP), self.colour)
+        missing = max(0, WIDTH - self.picture.shape[1])
+        picture = np.pad(self.picture, ((0, 0), (0, missing), (0, 0)), constant_values=255)
+        strip = Pillow.new("RGB", (picture.shape[1], STRIP), self.colour)
         pen = ImageDraw.Draw(strip)
         pen.text((5, 3), self.name, fill=(255, 255, 255))
         pen.text((5, 16), self.news, fill=(235, 235, 235))
-        return np.concatenate([np.asarray(strip, dtype=np.uint8), self.picture])
+        return np.concatenate([np.asarray(strip, dtype=np.uint8), picture])
 
 
 def film(choose: Choose, rows: Sequence[Sequence[Shown]], path: Path) -> NDArray[np.bool_]:

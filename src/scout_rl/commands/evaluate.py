@@ -81,13 +81,13 @@ def evaluate(
 def _title(found: Trained) -> str:
     config = found.config
     return (
-        f"[bold]{config.setting}[/] rule [bold]{config.rule}[/] seed {config.seed}, window {found.window} of "
-        f"{config.windows} ({found.environment_steps:,} environment steps)"
+        f"[bold]{config.setting}[/], rule [bold]{config.rule}[/], seed {config.seed}, window {found.window} of "
+        f"{config.windows}: {found.environment_steps:,} steps"
     )
 
 
 def _table(found: Trained, ours: Evaluation, stock: Any | None) -> Table:
-    """Success by group, the worst group marked; beside it what the run recorded and the stock environment."""
+    """Success by group, the worst group, all; beside it what the run recorded and the stock environment."""
     from scout_rl.evaluate import by_group
 
     part = found.bank.held_out
@@ -100,17 +100,18 @@ def _table(found: Trained, ours: Evaluation, stock: Any | None) -> Table:
         table.add_column(name, justify="right")
 
     def row(name: str, chosen: Any, success: float, beside: list[float | None]) -> None:
-        shown = ["-" if value is None else f"{value:.3f}" for value in beside]
-        table.add_row(name, str(int(chosen.sum())), str(int(ours.outcomes[chosen].sum())), f"{success:.3f}", *shown)
+        shown = ["-" if value is None else f"{value:.3f}" for value in (success, *beside)]
+        counts = ["", ""] if chosen is None else [str(int(chosen.sum())), str(int(ours.outcomes[chosen].sum()))]
+        table.add_row(name, *counts, *shown)
 
     for index, (name, success) in enumerate(ours.groups.items()):
-        worst = len(ours.groups) > 1 and name == min(ours.groups, key=lambda g: ours.groups[g])
         beside = [None if groups is None else groups[name] for groups in others.values()]
-        row(f"{name} (worst group)" if worst else name, part.evaluation_group == index, success, beside)
+        row(name, part.evaluation_group == index, success, beside)
     if len(ours.groups) > 1:
         table.add_section()
-        every = part.evaluation_group >= 0
+        row("worst group", None, ours.worst, [None if g is None else min(g.values()) for g in others.values()])
         overall = [None if found.recorded is None else found.recorded["success"]]
+        every = part.evaluation_group >= 0
         row("all contexts", every, ours.success, overall + ([] if stock is None else [float(stock.mean())]))
     return table
 
