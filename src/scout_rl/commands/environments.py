@@ -9,7 +9,9 @@ from typing import Annotated
 import tyro
 
 
-def verify_codec(env_id: Annotated[str, tyro.conf.Positional], /, *, kwargs: str = "{}") -> int:
+def verify_codec(
+    env_id: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV_ID")], /, *, kwargs: str = "{}"
+) -> int:
     """Check that an environment's states can be stored and restored exactly; says what drifts, if anything does.
 
     Args:
@@ -27,7 +29,9 @@ def verify_codec(env_id: Annotated[str, tyro.conf.Positional], /, *, kwargs: str
     return verify_codec_main(env_id, given)
 
 
-def picture(log_dir: Annotated[Path, tyro.conf.Positional], /, *, out: Path | None = None) -> int:
+def picture(
+    log_dir: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="LOG_DIR")], /, *, out: Path | None = None
+) -> int:
     """Draw the frontiers, moves and training success of a log_dir or a run folder.
 
     Args:

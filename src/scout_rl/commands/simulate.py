@@ -18,7 +18,7 @@ from scout_rl.simulate.view import draw, summarise, table, write_data
 
 
 def simulate(
-    scenarios: Annotated[tuple[str, ...], tyro.conf.Positional] = (),
+    scenarios: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[SCENARIO ...]")] = (),
     /,
     *,
     rule: tuple[str, ...] = (),
