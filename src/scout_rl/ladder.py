@@ -21,6 +21,16 @@ from scout_rl.trajectory import Trajectory
 FRACTIONS = (0.0, 0.25, 0.5, 0.75, 0.9)
 """Progress of levels 0..4, the paper's."""
 
+
+
+def level_fractions(n_levels: int) -> tuple[float, ...]:
+    """Progress of any number of levels: the paper's five, interpolated, so that nine contain the five."""
+    if n_levels < 2:
+        raise ValueError(f"a ladder needs at least two levels, not {n_levels}")
+    places = np.linspace(0, len(FRACTIONS) - 1, n_levels)
+    return tuple(float(f) for f in np.interp(places, range(len(FRACTIONS)), FRACTIONS))
+
+
 ResetTo = Callable[[Env, int, int], Any]
 """``reset_to(env, context, level)`` puts the environment where an episode of that cell starts."""
 

@@ -20,7 +20,7 @@ def test_every_family_has_the_five_files(key):
     assert family(key).key == key
 
 
-@pytest.mark.parametrize("key", ["doorkey-small", "multiroom-small"])
+@pytest.mark.parametrize("key", ["doorkey-small", "multiroom-small", "fetch-conflict-small", "pointmaze-medium-small"])
 def test_families_conform(key):
     assert check_family(family(SETTINGS[key].family), SETTINGS[key]) == []
 

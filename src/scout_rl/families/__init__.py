@@ -9,7 +9,11 @@ from scout_rl.bank import ContextBank, pinned_hashes, require_hash
 from scout_rl.families.family import Family, PureFamily, StockFamily
 from scout_rl.settings import Setting
 
-_MODULES = {"minigrid": ("scout_rl.families.minigrid", "minigrid,jax")}
+_MODULES = {
+    "minigrid": ("scout_rl.families.minigrid", "minigrid,jax"),
+    "fetch": ("scout_rl.families.fetch", "mujoco"),
+    "pointmaze": ("scout_rl.families.pointmaze", "mujoco"),
+}
 """Where each family lives, and the extras that it needs."""
 
 FAMILIES = tuple(_MODULES)

@@ -276,5 +276,7 @@ def _equal(a: States, b: States) -> bool:
 
 
 def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, Mapping):
+        return isinstance(b, Mapping) and set(a) == set(b) and all(_same(a[name], b[name]) for name in a)
     a, b = np.asarray(a), np.asarray(b)
     return a.dtype == b.dtype and np.array_equal(a, b)

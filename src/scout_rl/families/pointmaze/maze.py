@@ -1,0 +1,160 @@
+"""The maze as geometry: walls, free cells, the shortest way for the ball, and where a wall can touch it."""
+
+from __future__ import annotations
+
+import heapq
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Points = NDArray[np.float64]
+
+CLEARANCE = 0.2
+"""The way keeps this distance from walls, along each axis; the ball's radius is 0.1."""
+TOUCH = 0.18
+"""Within this distance of a wall the next two steps may have a contact: radius and margin (0.102), and one step at top
+speed (0.075)."""
+RASTER = 0.02
+
+
+class Maze:
+    """A grid of unit cells around the origin, as the stock maze lays it out."""
+
+    def __init__(self, walls: NDArray[np.bool_]) -> None:
+        self.walls = walls
+        """bool[rows, columns]."""
+        self.centre = np.array([walls.shape[1] / 2, walls.shape[0] / 2])
+
+    def cell_centre(self, cells: NDArray[np.int64]) -> Points:
+        """[n, 2] (x, y) of cells [n, 2] (row, column)."""
+        row, column = cells[:, 0], cells[:, 1]
+        return np.stack([column + 0.5 - self.centre[0], self.centre[1] - (row + 0.5)], axis=1)
+
+    @cached_property
+    def free_cells(self) -> NDArray[np.int64]:
+        """int[k, 2]: row and column of every free cell."""
+        return np.argwhere(~self.walls)
+
+    @cached_property
+    def boxes(self) -> Points:
+        """[k, 2]: the centres of the wall blocks, each of side 1."""
+        return self.cell_centre(np.argwhere(self.walls))
+
+    def is_free(self, points: Points) -> NDArray[np.bool_]:
+        """bool[n]: further than the clearance from every wall, and inside the maze."""
+        away = np.abs(points[:, None] - self.boxes).max(axis=-1) >= 0.5 + CLEARANCE - 1e-9
+        return np.asarray(away.all(axis=1) & (np.abs(points) < self.centre).all(axis=1))
+
+    def is_inside(self, points: Points) -> NDArray[np.bool_]:
+        """bool[n]: inside the maze, the ball's centre at least half its radius off every wall."""
+        away = np.abs(points[:, None] - self.boxes).max(axis=-1) >= 0.55
+        return np.asarray(away.all(axis=1) & (np.abs(points) < self.centre).all(axis=1))
+
+    @cached_property
+    def touch_raster(self) -> NDArray[np.bool_]:
+        """bool[y, x] over squares of side ``RASTER``: whether a ball anywhere in the square may touch a wall."""
+        columns, rows = (np.arange(round(2 * c / RASTER)) for c in self.centre)
+        x, y = (columns + 0.5) * RASTER - self.centre[0], (rows + 0.5) * RASTER - self.centre[1]
+        near = np.zeros((len(rows), len(columns)), dtype=bool)
+        for box in self.boxes:
+            right, up = (np.maximum(np.abs(v - b) - 0.5 - RASTER / 2, 0) for v, b in zip((x, y), box, strict=True))
+            near |= np.hypot(right, up[:, None]) <= TOUCH
+        return near
+
+    @cached_property
+    def _flat_raster(self) -> tuple[NDArray[np.bool_], int]:
+        return self.touch_raster.ravel(), self.touch_raster.shape[1]
+
+    def may_touch(self, points: Points) -> NDArray[np.bool_]:
+        """bool[n]: whether a ball there may touch a wall."""
+        column, row = ((points + self.centre) / RASTER).astype(np.int64).T
+        flat, width = self._flat_raster
+        return np.asarray(flat.take(row * width + column))
+
+    @cached_property
+    def corners(self) -> Points:
+        """[k, 2]: the points around which a shortest way bends, the clearance off every convex corner of a wall."""
+        found = []
+        for row, column in np.argwhere(self.walls):
+            for down, right in ((-1, -1), (-1, 1), (1, -1), (1, 1)):
+                around = [(row + down, column), (row, column + right), (row + down, column + right)]
+                if all(self._is_open(r, c) for r, c in around):
+                    centre = self.cell_centre(np.array([[row, column]]))[0]
+                    found.append(centre + (0.5 + CLEARANCE) * np.array([right, -down]))
+        return np.array(found)
+
+    def _is_open(self, row: int, column: int) -> bool:
+        rows, columns = self.walls.shape
+        return 0 <= row < rows and 0 <= column < columns and not self.walls[row, column]
+
+    def _off_the_wall(self, point: Points) -> Points:
+        """The first free point on the line to the centre of the point's cell."""
+        cell = np.array([[np.floor(self.centre[1] - point[1]), np.floor(point[0] + self.centre[0])]], dtype=np.int64)
+        line = np.linspace(point, self.cell_centre(cell)[0], 50)
+        free = self.is_free(line)
+        if not free.any():
+            raise ValueError(f"the point {point.round(3).tolist()} is in a wall or outside the maze.")
+        return np.asarray(line[np.argmax(free)])
+
+    def sees(self, a: Points, b: Points) -> NDArray[np.bool_]:
+        """bool[n]: whether the segments a-b [n, 2] keep the clearance from every wall (slab test)."""
+        half = 0.5 + CLEARANCE - 1e-9
+        way = (b - a)[:, None]
+        safe = np.where(np.abs(way) < 1e-12, 1e-12, way)
+        offset = self.boxes - a[:, None]
+        enter, leave = (offset - half) / safe, (offset + half) / safe
+        first = np.minimum(enter, leave).max(axis=-1)
+        last = np.maximum(enter, leave).min(axis=-1)
+        return np.asarray(~((first < last) & (last > 0) & (first < 1)).any(axis=1))
+
+    @cached_property
+    def _corner_distances(self) -> Points:
+        """[k, k]: straight distances between corners that see each other, else infinite."""
+        return self._distances(self.corners, self.corners)
+
+    def _distances(self, a: Points, b: Points) -> Points:
+        first, second = (m.reshape(-1, 2) for m in (np.repeat(a, len(b), axis=0), np.tile(b, (len(a), 1))))
+        length = np.linalg.norm(first - second, axis=1)
+        return np.where(self.sees(first, second), length, np.inf).reshape(len(a), len(b))
+
+    def way(self, start: Points, goal: Points) -> Points:
+        """[k, 2]: the shortest way as a chain of straight pieces, both ends included (Dijkstra over corners).
+
+        A start that is closer to a wall than the clearance first moves towards the centre of its cell.
+        """
+        if not self.is_free(start[None])[0]:
+            return np.concatenate([start[None], self.way(self._off_the_wall(start), goal)])
+        if bool(self.sees(start[None], goal[None])[0]):
+            return np.stack([start, goal])
+        to_corner, from_corner = (self._distances(p[None], self.corners)[0] for p in (start, goal))
+        best, before = to_corner.copy(), np.full(len(self.corners), -1)
+        queue = [(length, k) for k, length in enumerate(best.tolist()) if np.isfinite(length)]
+        heapq.heapify(queue)
+        while queue:
+            length, k = heapq.heappop(queue)
+            if length > best[k]:
+                continue
+            shorter = length + self._corner_distances[k] < best
+            for other in np.flatnonzero(shorter).tolist():
+                best[other], before[other] = length + self._corner_distances[k, other], k
+                heapq.heappush(queue, (float(best[other]), other))
+        last = int(np.argmin(best + from_corner))
+        if not np.isfinite(best[last] + from_corner[last]):
+            raise ValueError(f"there is no way from {start.round(3).tolist()} to {goal.round(3).tolist()}.")
+        chain = [last]
+        while before[chain[-1]] >= 0:
+            chain.append(int(before[chain[-1]]))
+        return np.concatenate([start[None], self.corners[chain[::-1]], goal[None]])
+
+
+def way_length(way: Points) -> float:
+    """The length of a chain of straight pieces."""
+    return float(np.linalg.norm(np.diff(way, axis=0), axis=1).sum())
+
+
+def along(way: Points, distance: float) -> Points:
+    """The point at that distance from the beginning of the way, at most its end."""
+    pieces = np.linalg.norm(np.diff(way, axis=0), axis=1)
+    reached = np.concatenate([[0.0], np.cumsum(pieces)])
+    return np.array([np.interp(distance, reached, way[:, axis]) for axis in (0, 1)])
