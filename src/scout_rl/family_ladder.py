@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bank import BankPart
-from scout_rl.families.family import BatchSimulator, Family, States, StockEnv, StockFamily
+from scout_rl.families.family import BatchSimulator, Family, States, StockEnv, StockFamily, ValidatedFamily
 from scout_rl.settings import Setting
 
 UNSOLVED = -1
@@ -74,6 +74,22 @@ def check(
         _in_stock(env, row, ladder, solutions, traces, found)
         tick()
     return Checked(found.remaining, dict(sorted(found.reasons.items())))
+
+
+def check_validated(
+    family: ValidatedFamily, contexts: Mapping[str, NDArray[Any]], ladder: States, source: str
+) -> tuple[Checked, tuple[str, ...]]:
+    """Check every cell with the family's own offline validation and solver; also returns its warnings."""
+    n_contexts, n_levels = next(iter(ladder.values())).shape[:2]
+    flat = {name: array.reshape(-1, *array.shape[2:]) for name, array in ladder.items()}
+    steps = [UNSOLVED if s is None else len(s.actions) for s in family.solutions(flat)]
+    report = family.check_ladder(contexts, ladder, source)
+    found = Checked(np.array(steps, dtype=np.int64).reshape(n_contexts, n_levels), {})
+    for problem in report.problems:
+        _add(found, problem.context, problem.level, problem.reason)
+    for row, level in np.argwhere(found.remaining == UNSOLVED):
+        _add(found, int(row), int(level), "the solver does not solve it")
+    return Checked(found.remaining, dict(sorted(found.reasons.items()))), report.warnings
 
 
 Solutions = dict[tuple[int, int], NDArray[Any]]

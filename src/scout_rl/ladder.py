@@ -22,7 +22,6 @@ FRACTIONS = (0.0, 0.25, 0.5, 0.75, 0.9)
 """Progress of levels 0..4, the paper's."""
 
 
-
 def level_fractions(n_levels: int) -> tuple[float, ...]:
     """Progress of any number of levels: the paper's five, interpolated, so that nine contain the five."""
     if n_levels < 2:

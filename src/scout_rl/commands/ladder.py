@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import numpy as np
 import tyro
@@ -17,15 +18,23 @@ from scout_rl.settings import setting as setting_of
 
 if TYPE_CHECKING:
     from scout_rl.bank import BankPart
-    from scout_rl.families.family import States, StockFamily
+    from scout_rl.families.family import States, StockFamily, ValidatedFamily
     from scout_rl.family_ladder import Checked
 
+RESTORED = (
+    "Every cell: solved in time, no more steps than at the level below, restored alike in simulator and stock "
+    "environment; level 0 is the stock start."
+)
+VALIDATED = (
+    "Every cell: solved, finite, inside the workspace, restored alike twice; scaffolds with a grasp hold it while "
+    "settling; no level-0 start is a success already."
+)
 DRAWN = 6
 """Contexts in the picture where none is named."""
 
 
 def ladder(
-    setting: Annotated[str, tyro.conf.Positional],
+    setting: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SETTING")],
     /,
     *,
     ladder: Literal["manual", "solver"] = "manual",
@@ -45,8 +54,8 @@ def ladder(
         out: Folder for the picture (PNG) and the remaining steps of every cell (CSV).
     """
     chosen = setting_of(setting)
-    from scout_rl.families import load_bank, stock_family
-    from scout_rl.family_ladder import a_few, build, check
+    from scout_rl.families import family, load_bank, stock_family
+    from scout_rl.family_ladder import a_few, build, check, check_validated
 
     console = Console()
     part = load_bank(chosen).train
@@ -57,16 +66,29 @@ def ladder(
         raise ValueError(f"levels is {levels}, but cannot be negative")
     picked = list(contexts) or list(range(len(part)))
     arrays = {name: array[picked] for name, array in part.contexts.items()}
+    _make_folder(out)
+    any_home = family(chosen.family)
+    stem = f"{setting}-{ladder}{levels or chosen.n_levels}"
+    if hasattr(any_home, "check_ladder"):
+        starts = build(any_home, arrays, ladder, levels or chosen.n_levels)
+        checked, warnings = check_validated(cast("ValidatedFamily", any_home), arrays, starts, ladder)
+        _show(console, chosen, part, picked, ladder, checked, VALIDATED)
+        for warning in warnings:
+            console.print(f"warning: {warning}", style="yellow", highlight=False)
+        _write_cells(out / f"{stem}.csv", chosen, part, picked, checked)
+        drawn = list(range(len(picked))) if contexts else a_few(part, DRAWN)
+        picture = importlib.import_module(f"scout_rl.families.{chosen.family}.picture")
+        picture.draw(out / f"{stem}.png", starts, drawn)
+        console.print(f"Picture and steps of every cell: {out / stem}.png, .csv", soft_wrap=True)
+        return 1 if checked.reasons else 0
     home = stock_family(chosen.family)
     starts = build(home, arrays, ladder, levels or chosen.n_levels)
-    _make_folder(out)
     columns = TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TextColumn("contexts"), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True) as bar:
         line = bar.add_task("", total=len(picked))
         checked = check(home, chosen, arrays, starts, lambda: bar.advance(line))
 
-    _show(console, chosen, part, picked, ladder, checked)
-    stem = f"{setting}-{ladder}{checked.remaining.shape[1]}"
+    _show(console, chosen, part, picked, ladder, checked, RESTORED)
     _write_cells(out / f"{stem}.csv", chosen, part, picked, checked)
     drawn = list(range(len(picked))) if contexts else a_few(part, DRAWN)
     _draw(out / f"{stem}.png", home, chosen, part, picked, ladder, starts, checked, drawn)
@@ -74,7 +96,9 @@ def ladder(
     return 1 if checked.reasons else 0
 
 
-def _show(console: Console, chosen: Setting, part: BankPart, picked: list[int], source: str, checked: Checked) -> None:
+def _show(
+    console: Console, chosen: Setting, part: BankPart, picked: list[int], source: str, checked: Checked, verdict: str
+) -> None:
     groups = part.evaluation_group[picked]
     console.print(
         f"[bold]{chosen.key}[/], {source} ladder of {len(picked)} training contexts ({chosen.task}); "
@@ -107,11 +131,7 @@ def _show(console: Console, chosen: Setting, part: BankPart, picked: list[int], 
             markup=False,
         )
     if not n_invalid:
-        console.print(
-            "Every cell: solved in time, no more steps than at the level below, restored alike in simulator and stock "
-            "environment; level 0 is the stock start.",
-            style="dim",
-        )
+        console.print(verdict, style="dim")
 
 
 def _steps(remaining: Any) -> str:

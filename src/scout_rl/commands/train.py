@@ -30,6 +30,10 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
     chosen = setting(named)
     key = _value(words, "--rule") or "scout"
     rule_class = type(rules.make(key))
+    if chosen.learner not in LEARNERS:
+        raise ValueError(
+            f"setting {named!r} needs the learner {chosen.learner!r}; there are {', '.join(LEARNERS)} so far"
+        )
     learner_class = LEARNERS[chosen.learner]
 
     def train(

@@ -174,6 +174,18 @@ class StockFamily(Family, Protocol):
         ...
 
 
+class ValidatedFamily(Family, Protocol):
+    """A family that validates whole ladders offline: grasps, bounds, restores."""
+
+    def solutions(self, states: Mapping[str, NDArray[Any]]) -> list[Any]:
+        """Reference solutions of n states at once; None where there is none."""
+        ...
+
+    def check_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], ladder: States, source: str) -> Any:
+        """A `scout_rl.ladder_validation.Report` on the ladder [contexts, levels, ...]."""
+        ...
+
+
 def check_family(family: Family, setting: Setting, n_contexts: int = 8, seed: int = 0) -> list[str]:
     """What the family breaks of the contract, one sentence each; an empty list when it conforms.
 
