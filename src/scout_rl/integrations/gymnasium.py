@@ -41,8 +41,6 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
         super().__init__(env)
         self._reset_to = reset_operator(reset_to)
         self._once = SuccessOnce(success)
-        self._key, self._function = self._once.key, self._once.function
-        self._success: bool | None = None
         self._ticket: Ticket | None = None
 
     def _next(self) -> Ticket:
@@ -56,7 +54,7 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
         if seed is not None or options:
             self.env.reset(seed=seed, options=options)
         ticket = self._ticket = self._next()
-        self._success = None
+        self._once.success = None
         start = self._reset_to(self.env, ticket.context, ticket.level)
         require(
             isinstance(start, tuple) and len(start) == 2 and isinstance(start[1], dict),
@@ -67,9 +65,10 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Step; after an episode's last step its outcome is reported, and its cell is in the info."""
         result = self.env.step(action)
-        value = result[4].get(self._key) if self._function is None else self._function(*result)
-        if value is not None and not self._success:
-            self._success = self._once.binary(value) if value else False
+        once = self._once
+        value = result[4].get(once.key) if once.function is None else once.function(*result)
+        if value is not None and not once.success:
+            once.success = once.binary(value) if value else False
         if result[2] or result[3]:
             return self._end(*result)
         return result  # type: ignore[no-any-return]
@@ -79,10 +78,11 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
     ) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         ticket, self._ticket = self._ticket, None
         if ticket is not None:  # else it was stepped past the end: the outcome has been reported
-            if self._success is None:
+            success = self._once.success
+            if success is None:
                 raise self._once.missing(info)
-            self._finished(ticket, self._success)
-            info = {**info, **_tags(ticket), SUCCESS: self._success}
+            self._finished(ticket, success)
+            info = {**info, **_tags(ticket), SUCCESS: success}
         return observation, reward, terminated, truncated, info
 
 
