@@ -103,9 +103,10 @@ class CurriculumEnv(_CellEnv):
         )
         if isinstance(assignments, Assignments):
             check_shape(self._reset_to, assignments.curriculum)
-        self.scout_remote = assignments.process != os.getpid()
-        """Whether the curriculum lives in another process, so that cells have to be sent here."""
-        self._slot = None if self.scout_remote else assignments.slot()
+        remote = assignments.process != os.getpid()
+        self._slot = None if remote else assignments.slot()
+        self.scout_process = None if remote else os.getpid()
+        """The process of the curriculum that cells are drawn from; None where it is another, and cells are sent."""
         self._waiting: deque[Ticket] = deque()
 
     @property
