@@ -28,8 +28,10 @@ from scout_rl.rules.rule import require
 
 __all__ = ["CONTEXT", "LEVEL", "SUCCESS", "TICKET", "Assignments", "CurriculumEnv", "TargetEnv"]
 
-CONTEXT, LEVEL, TICKET = "scout_context", "scout_level", "scout_ticket"
+CONTEXT, LEVEL = "scout_context", "scout_level"
 """Tags in the info of ``reset()`` and of an episode's last step."""
+TICKET = "scout_ticket"
+"""A third tag, where the curriculum lives in another process. (Vector environments take microseconds for each.)"""
 SUCCESS = "scout_success"
 """The outcome, in the info of an episode's last step."""
 
@@ -41,6 +43,8 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
         super().__init__(env)
         self._reset_to = reset_operator(reset_to)
         self._once = SuccessOnce(success)
+        self._key, self._function = self._once.key, self._once.function
+        self._success: bool | None = None
         self._ticket: Ticket | None = None
 
     def _next(self) -> Ticket:
@@ -49,26 +53,28 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
     def _finished(self, ticket: Ticket, success: bool) -> None:
         raise NotImplementedError
 
+    def _tags(self, ticket: Ticket) -> dict[str, Any]:
+        return {CONTEXT: ticket.context, LEVEL: ticket.level}
+
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
         """Start an episode from the next cell. A seed or options reach the environment's own reset first."""
         if seed is not None or options:
             self.env.reset(seed=seed, options=options)
         ticket = self._ticket = self._next()
-        self._once.success = None
+        self._success = None
         start = self._reset_to(self.env, ticket.context, ticket.level)
         require(
             isinstance(start, tuple) and len(start) == 2 and isinstance(start[1], dict),
             f"reset_to returned {type(start).__name__}, but must return what reset() does: (observation, info)",
         )
-        return start[0], {**start[1], **_tags(ticket)}
+        return start[0], {**start[1], **self._tags(ticket)}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Step; after an episode's last step its outcome is reported, and its cell is in the info."""
         result = self.env.step(action)
-        once = self._once
-        value = result[4].get(once.key) if once.function is None else once.function(*result)
-        if value is not None and not once.success:
-            once.success = once.binary(value) if value else False
+        value = result[4].get(self._key) if self._function is None else self._function(*result)
+        if value is not None and not self._success:
+            self._success = self._once.binary(value) if value else False
         if result[2] or result[3]:
             return self._end(*result)
         return result  # type: ignore[no-any-return]
@@ -78,11 +84,10 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
     ) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         ticket, self._ticket = self._ticket, None
         if ticket is not None:  # else it was stepped past the end: the outcome has been reported
-            success = self._once.success
-            if success is None:
+            if self._success is None:
                 raise self._once.missing(info)
-            self._finished(ticket, success)
-            info = {**info, **_tags(ticket), SUCCESS: success}
+            self._finished(ticket, self._success)
+            info = {**info, **self._tags(ticket), SUCCESS: self._success}
         return observation, reward, terminated, truncated, info
 
 
@@ -146,6 +151,10 @@ class CurriculumEnv(_CellEnv):
         if self._slot is not None:
             self._slot.finish(ticket.number, success)
 
+    def _tags(self, ticket: Ticket) -> dict[str, Any]:
+        tags = super()._tags(ticket)
+        return tags if self._slot is not None else {**tags, TICKET: ticket.number}
+
     def _drop(self) -> None:
         if self._slot is not None and self._ticket is not None:
             self._slot.drop(self._ticket.number)
@@ -172,7 +181,3 @@ class TargetEnv(_CellEnv):
 
     def _finished(self, ticket: Ticket, success: bool) -> None:
         """Evaluation moves nothing."""
-
-
-def _tags(ticket: Ticket) -> dict[str, Any]:
-    return {TICKET: ticket.number, CONTEXT: ticket.context, LEVEL: ticket.level}

@@ -12,21 +12,13 @@ Success = str | Callable[..., Any]
 
 
 class SuccessOnce:
-    """Whether any step of the episode was a success; the reset state does not count.
-
-    What a wrapper reads at every step is here and not on the wrapper: Gymnasium's wrappers have a ``__getattr__``,
-    which makes every attribute of theirs several times slower to read.
-    """
-
-    __slots__ = ("function", "key", "success")
+    """Whether any step of the episode was a success; the reset state does not count."""
 
     def __init__(self, success: Success) -> None:
         if not (isinstance(success, str) or callable(success)):
             raise ValueError(f"success is {success!r}, but must be an info key or a function of what step() returned")
         self.key = success if isinstance(success, str) else None
         self.function = None if isinstance(success, str) else success
-        self.success: bool | None = None
-        """Of the episode so far; None while no step has said anything."""
 
     def missing(self, info: dict[str, Any]) -> ValueError:
         """The error for an episode in which no step said whether it succeeded."""
