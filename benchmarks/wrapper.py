@@ -1,12 +1,12 @@
 """Environment steps a second with and without the wrapper, in one process and across processes, beside Syllabus's.
 
-    python benchmarks/wrapper.py [--seconds 1.0] [--rounds 7] [--skip-fetch]
+    python benchmarks/wrapper.py [--seconds 0.5] [--rounds 15] [--skip-fetch] [--skip-async]
 
-All variants run the same environments with the same actions and resets, interleaved round by round, and medians are
-compared: on a shared machine single runs mean nothing. Sync is measured in CPU seconds of the process, for the same
-reason; async in seconds. Overhead is the median over rounds of the time ratio to the plain vector environment in the
-same round; overhead_best compares the best rounds, which others on the machine disturb least. The last line is one
-JSON object.
+All variants run the same environments with the same actions and resets, so the same physics (checked at the end), and
+the same number of steps a round, interleaved: on a shared machine single runs mean nothing. Sync is measured in CPU
+seconds of the process, for the same reason; async in seconds. Overhead is the median over rounds of the time ratio to
+the plain vector environment in the same round, with its quartiles; overhead_best compares the best rounds, which others
+on the machine disturb least. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -103,13 +103,19 @@ def syllabus(make, key, vector):
     return vector(fns, autoreset_mode=MODE), stop
 
 
-def steps_per_second(envs, actions, seconds, clock):
-    steps, start = 0, clock()
-    while (passed := clock() - start) < seconds:
+def seconds_for(envs, actions, repeats, clock):
+    start = clock()
+    for _ in range(repeats):
         for action in actions:
-            envs.step(action)
-        steps += len(actions) * envs.num_envs
-    return steps / passed
+            last = envs.step(action)
+    return clock() - start, last[0]
+
+
+def first_reset(label, envs):
+    """Our wrapper resets with the seed, then to its cell; the others do both as well, so that all draw the same."""
+    envs.reset(seed=0)
+    if label != "scout":
+        envs.reset()
 
 
 def compare(name, vector, variants, seconds, rounds):
@@ -117,29 +123,42 @@ def compare(name, vector, variants, seconds, rounds):
     make, key = ENVS[name], "is_success" if name == "fetch" else success
     made = {label: variant(make, key, vector) for label, variant in variants.items()}
     clock = time.process_time if vector is SyncVectorEnv else time.perf_counter
-    rates = {label: [] for label in made}
-    sample = next(iter(made.values()))[0]
+    sample = made["plain"][0]
     sample.action_space.seed(0)
     actions = [sample.action_space.sample() for _ in range(10 if name == "fetch" else 100)]
-    for envs, _ in made.values():
-        envs.reset(seed=0)
-    for turn in range(rounds + 1):
+    repeats = 1
+    for label, (envs, _) in made.items():
+        first_reset(label, envs)
+        once, _ = seconds_for(envs, actions, 2, clock)  # warms up
+        repeats = max(repeats, round(2 * seconds / once)) if label == "plain" else repeats
+    times, seen = {label: [] for label in made}, {}
+    for turn in range(rounds):
         for label in [*made][turn % len(made) :] + [*made][: turn % len(made)]:
-            rate = steps_per_second(made[label][0], actions, seconds, clock)
-            if turn:  # the first round warms up
-                rates[label].append(rate)
+            passed, seen[label] = seconds_for(made[label][0], actions, repeats, clock)
+            times[label].append(passed)
+    same = all(np.array_equal(_flat(seen["plain"]), _flat(observation)) for observation in seen.values())
     for envs, stop in made.values():
         envs.close()
         stop()
-    result = {}
-    for label, measured in rates.items():
-        overhead = statistics.median(p / m - 1 for p, m in zip(rates["plain"], measured, strict=True))
-        result[label] = {
-            "steps_per_second": round(statistics.median(measured)),
-            "overhead": round(overhead, 4),
-            "overhead_best": round(max(rates["plain"]) / max(measured) - 1, 4),
-        }
-    return result
+    steps = repeats * len(actions) * N
+    return {label: _numbers(steps, times["plain"], measured, same) for label, measured in times.items()}
+
+
+def _flat(observation):
+    parts = observation.values() if isinstance(observation, dict) else [observation]
+    return np.concatenate([np.ravel(part) for part in parts])
+
+
+def _numbers(steps, plain_times, times, same):
+    ratios = [t / p - 1 for p, t in zip(plain_times, times, strict=True)]
+    low, median, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
+    return {
+        "steps_per_second": round(steps / statistics.median(times)),
+        "overhead": round(median, 4),
+        "overhead_quartiles": [round(low, 4), round(high, 4)],
+        "overhead_best": round(min(times) / min(plain_times) - 1, 4),
+        "same_physics": same,
+    }
 
 
 def peers():
@@ -169,8 +188,10 @@ def main() -> None:
             result = compare(name, vector, variants, arguments.seconds, arguments.rounds)
             results[f"{name}, {mode}"] = result
             for label, numbers in result.items():
-                rate, median, best = numbers.values()
-                print(f"{name}, {mode}: {label:9} {rate:>8} steps/s  {median:+.2%} (best rounds {best:+.2%})")
+                rate, median, (low, high), best, same = numbers.values()
+                spread = f"(quartiles {low:+.2%} to {high:+.2%}; best rounds {best:+.2%})"
+                note = "" if same else "; NOT the same physics"
+                print(f"{name}, {mode}: {label:9} {rate:>8} steps/s  {median:+.2%} {spread}{note}", flush=True)
     print(json.dumps({"envs": N, "load": os.getloadavg()[0], "numpy": np.__version__, "results": results}))
 
 

@@ -61,6 +61,8 @@ class Curriculum:
         """Windows closed so far."""
         self.events: deque[Event] = deque(maxlen=EVENTS_KEPT)
         """The moves of this process, the newest last."""
+        self.process = os.getpid()
+        """Where it was made: a copy in another process would learn of its own outcomes only."""
         self._generator = np.random.Generator(np.random.PCG64(self.seed))
         self._cumulative: tuple[NDArray[np.float64], int] | None = None
         self._waiting: list[outcome_checks.One] = []

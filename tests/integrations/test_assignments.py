@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scout_rl import Curriculum, rules
@@ -32,6 +33,7 @@ def play(assignments: Assignments, slots, order) -> list[tuple[int, int, int]]:
     return issued
 
 
+@settings(deadline=None)  # machines are shared
 @given(st.integers(1, 5), st.lists(st.integers(0, 4), max_size=60), st.integers(0, 60), st.booleans())
 def test_a_loaded_run_continues_the_stream(n, order, cut, mid_episode):
     order = [i % n for i in order]
@@ -140,3 +142,21 @@ def test_in_a_new_process_the_stream_is_that_of_an_uninterrupted_run(tmp_path):
     answer = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == str(expected)
     assert len({level for _, _, level in expected}) > 1, "frontiers moved in the part that was compared"
+
+
+def draw_in_a_worker(assignments, answers):
+    try:
+        assignments.slot().issue()
+    except RuntimeError as error:
+        answers.put(str(error))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_drawing_from_assignments_that_were_copied_into_a_worker_is_refused(method):
+    context = multiprocessing.get_context(method)
+    answers = context.Queue()
+    worker = context.Process(target=draw_in_a_worker, args=(Assignments(Spy()), answers))
+    worker.start()
+    sentence = answers.get(timeout=60)
+    worker.join()
+    assert ("a copy of the curriculum" if method == "fork" else "the curriculum lives in another process") in sentence

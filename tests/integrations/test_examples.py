@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("stable_baselines3")
 
 from scout_rl import rules  # noqa: E402
+from scout_rl.codecs import codec_for  # noqa: E402
 from scout_rl.integrations.sb3 import assignments_of  # noqa: E402
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -58,6 +59,31 @@ def test_sac_with_her_solves_with_scout_what_it_cannot_solve_from_the_target_sta
     assert all(success.values())
     assert curriculum.frontier.max() <= 1
     assert model._n_updates > 1000
+
+
+def test_one_trajectory_a_context_becomes_a_ladder_that_sb3_trains_from(tmp_path):
+    """Meta-World's drawer-open: recorded, validated, restored exactly, and frontiers move within the first minutes."""
+    pytest.importorskip("metaworld")
+    drawer = example("trajectory_ladder")
+    trajectories, ladder, report, model, curriculum = drawer.run(2_500, tmp_path)
+    assert report.n_cells == 15
+    assert report.invalid_rate == 0, str(report)
+
+    env = drawer.make()
+    env.reset(seed=1)
+    codec = codec_for(env)
+    for trajectory, levels in zip(trajectories, ladder.cells, strict=True):
+        for (state,) in levels:
+            assert state in trajectory.states[: trajectory.first_success]
+            codec.set_state(env, state)
+            assert codec.get_state(env) == state
+
+    assert model._n_updates > 1_000
+    advances = [event for event in curriculum.events if event.kind == "advance"]
+    assert advances
+    assert all(event.evidence >= 15 and event.success_average >= 0.8 for event in advances), "moved by success"
+    assert curriculum.frontier.min() < 4
+    assert {path.name for path in tmp_path.iterdir()} == {"ladder.npz", "rungs.png", "frontier.png", "log"}
 
 
 def test_every_example_is_tested():

@@ -169,6 +169,31 @@ def test_async_without_the_vector_wrapper_is_an_error_that_says_what_to_do():
     envs.close()
 
 
+class MakeWithItsOwnAssignments(MakeProbe):
+    """The mistake: every worker makes its own Assignments, around its copy of the curriculum or around a new one."""
+
+    def __init__(self, curriculum: Spy | None) -> None:
+        self.curriculum = curriculum
+
+    def __call__(self):
+        return MakeProbe(Assignments(self.curriculum or Spy()))()
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_assignments_made_in_a_worker_around_a_copied_curriculum_are_refused(context):
+    envs = AsyncVectorEnv([MakeWithItsOwnAssignments(Spy())] * 2, context=context)
+    with pytest.raises(RuntimeError, match="a copy of the curriculum in a worker process: make Assignments once"):
+        envs.reset()
+    envs.close()
+
+
+def test_a_worker_with_a_curriculum_of_its_own_is_refused():
+    envs = AsyncVectorEnv([MakeWithItsOwnAssignments(None)] * 2)
+    with pytest.raises(ValueError, match="environment 0 has a curriculum of its own"):
+        CurriculumVectorEnv(envs, Assignments(Spy()))
+    envs.close()
+
+
 def test_plain_environments_are_refused():
     with pytest.raises(ValueError, match="CurriculumEnv"):
         CurriculumVectorEnv(SyncVectorEnv([Probe]), Assignments(Spy()))

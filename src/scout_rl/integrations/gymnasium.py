@@ -28,8 +28,10 @@ from scout_rl.rules.rule import require
 
 __all__ = ["CONTEXT", "LEVEL", "SUCCESS", "TICKET", "Assignments", "CurriculumEnv", "TargetEnv"]
 
-CONTEXT, LEVEL, TICKET = "scout_context", "scout_level", "scout_ticket"
+CONTEXT, LEVEL = "scout_context", "scout_level"
 """Tags in the info of ``reset()`` and of an episode's last step."""
+TICKET = "scout_ticket"
+"""A third tag, where the curriculum lives in another process. (Vector environments take microseconds for each.)"""
 SUCCESS = "scout_success"
 """The outcome, in the info of an episode's last step."""
 
@@ -51,6 +53,9 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
     def _finished(self, ticket: Ticket, success: bool) -> None:
         raise NotImplementedError
 
+    def _tags(self, ticket: Ticket) -> dict[str, Any]:
+        return {CONTEXT: ticket.context, LEVEL: ticket.level}
+
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
         """Start an episode from the next cell. A seed or options reach the environment's own reset first."""
         if seed is not None or options:
@@ -62,7 +67,7 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
             isinstance(start, tuple) and len(start) == 2 and isinstance(start[1], dict),
             f"reset_to returned {type(start).__name__}, but must return what reset() does: (observation, info)",
         )
-        return start[0], {**start[1], **_tags(ticket)}
+        return start[0], {**start[1], **self._tags(ticket)}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Step; after an episode's last step its outcome is reported, and its cell is in the info."""
@@ -82,7 +87,7 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
             if self._success is None:
                 raise self._once.missing(info)
             self._finished(ticket, self._success)
-            info = {**info, **_tags(ticket), SUCCESS: self._success}
+            info = {**info, **self._tags(ticket), SUCCESS: self._success}
         return observation, reward, terminated, truncated, info
 
 
@@ -103,9 +108,10 @@ class CurriculumEnv(_CellEnv):
         )
         if isinstance(assignments, Assignments):
             check_shape(self._reset_to, assignments.curriculum)
-        self.scout_remote = assignments.process != os.getpid()
-        """Whether the curriculum lives in another process, so that cells have to be sent here."""
-        self._slot = None if self.scout_remote else assignments.slot()
+        remote = assignments.process != os.getpid()
+        self._slot = None if remote else assignments.slot()
+        self.scout_process = None if remote else os.getpid()
+        """The process of the curriculum that cells are drawn from; None where it is another, and cells are sent."""
         self._waiting: deque[Ticket] = deque()
 
     @property
@@ -145,6 +151,10 @@ class CurriculumEnv(_CellEnv):
         if self._slot is not None:
             self._slot.finish(ticket.number, success)
 
+    def _tags(self, ticket: Ticket) -> dict[str, Any]:
+        tags = super()._tags(ticket)
+        return tags if self._slot is not None else {**tags, TICKET: ticket.number}
+
     def _drop(self) -> None:
         if self._slot is not None and self._ticket is not None:
             self._slot.drop(self._ticket.number)
@@ -171,7 +181,3 @@ class TargetEnv(_CellEnv):
 
     def _finished(self, ticket: Ticket, success: bool) -> None:
         """Evaluation moves nothing."""
-
-
-def _tags(ticket: Ticket) -> dict[str, Any]:
-    return {TICKET: ticket.number, CONTEXT: ticket.context, LEVEL: ticket.level}

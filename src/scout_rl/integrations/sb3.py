@@ -124,7 +124,7 @@ class CurriculumVecEnv(VecEnvWrapper):  # type: ignore[misc]
     def __init__(self, venv: VecEnv, assignments: Assignments) -> None:
         super().__init__(venv)
         self.assignments = assignments
-        self.remote_cells = RemoteCells(assignments, venv.get_attr("scout_remote"), self._send)
+        self.remote_cells = RemoteCells(assignments, venv.get_attr("scout_process"), self._send)
 
     def reset(self) -> Any:
         """Reset all; episodes under way are given up."""

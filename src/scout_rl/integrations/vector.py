@@ -19,6 +19,7 @@ from gymnasium.vector import AutoresetMode
 
 from scout_rl.integrations.assignments import Assignments, Ticket
 from scout_rl.integrations.gymnasium import SUCCESS, TICKET
+from scout_rl.rules.rule import require
 
 __all__ = ["CurriculumVectorEnv", "RemoteCells"]
 
@@ -27,9 +28,18 @@ class RemoteCells:
     """What the environments in other processes hold: the cell that each runs, and those that wait in it."""
 
     def __init__(
-        self, assignments: Assignments, remote: Sequence[bool], send: Callable[[dict[int, list[Ticket]]], None]
+        self,
+        assignments: Assignments,
+        processes: Sequence[int | None],
+        send: Callable[[dict[int, list[Ticket]]], None],
     ) -> None:
-        self.envs = [i for i, elsewhere in enumerate(remote) if elsewhere]
+        for i, process in enumerate(processes):
+            require(
+                process in (None, assignments.process),
+                f"environment {i} has a curriculum of its own, in its own process: make one Assignments in the "
+                f"process that trains, and pass it to every environment",
+            )
+        self.envs = [i for i, process in enumerate(processes) if process is None]
         """Indices of the environments in other processes; the others look after themselves."""
         self._send = send
         self._slot = {i: assignments.slot() for i in self.envs}
@@ -96,7 +106,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):  # type: ignore[misc]
 
     def __init__(self, env: gym.vector.VectorEnv, assignments: Assignments) -> None:
         super().__init__(env)
-        self.cells = RemoteCells(assignments, _remote(env), self._send)
+        self.cells = RemoteCells(assignments, _processes(env), self._send)
         self._mode = env.metadata.get("autoreset_mode", AutoresetMode.SAME_STEP)
 
     def reset(
@@ -150,10 +160,10 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):  # type: ignore[misc]
         self.env.set_attr("scout_cells", [[tuple(t) for t in parcels.get(i, [])] for i in range(self.num_envs)])
 
 
-def _remote(env: gym.vector.VectorEnv) -> list[bool]:
-    """Ask every environment whether its curriculum is elsewhere."""
+def _processes(env: gym.vector.VectorEnv) -> list[int | None]:
+    """Ask every environment where the curriculum is that it draws from; None: elsewhere, so cells must be sent."""
     try:
-        return [bool(value) for value in env.call("scout_remote")]
+        return list(env.call("scout_process"))
     except AttributeError as error:
         raise ValueError("wrap every environment in CurriculumEnv, inside the vector environment") from error
 
