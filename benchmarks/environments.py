@@ -1,6 +1,6 @@
 """How fast the MuJoCo families step here, beside the stock vector environments, EnvPool and bare physics.
 
-    python -m benchmarks.environments [--families fetch pointmaze] [--rounds 8]
+    python -m benchmarks.environments [--families fetch pointmaze metaworld] [--rounds 8]
 
 16 environments, float32 actions drawn before the clock starts; episodes end at the stock horizon and start again (ours
 from restored starts, and that is in the time). Every candidate is measured once a round, in turn, and its best round
@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from benchmarks.metaworld_physics import MetaWorldPhysics, stock_metaworld
 
 from scout_rl.families import family, load_bank
 from scout_rl.families.mujoco_batch import MujocoBatch
@@ -42,11 +43,24 @@ class Subject:
     n_steps: int
     stock: Callable[[str], Any] | None = None
     """Makes one stock environment of the setting's task; by default ``gymnasium.make``."""
+    physics: Callable[[Any], Any] | None = None
+    """Makes the bare physics of our own run where the family's batch is not a ``MujocoBatch``."""
+    envpool: str | None = None
+    """EnvPool's name of the task, where it is another."""
 
 
 SUBJECTS = {
     "fetch": Subject("fetch-air", n_substeps=20, n_actions=4, n_steps=50),
     "pointmaze": Subject("pointmaze-medium", n_substeps=1, n_actions=2, n_steps=600),
+    "metaworld": Subject(
+        "metaworld-pickplace",
+        n_substeps=5,
+        n_actions=4,
+        n_steps=150,
+        stock=stock_metaworld,
+        physics=MetaWorldPhysics,
+        envpool="MetaWorld/PickPlace-v3",
+    ),
 }
 """A family joins the benchmark with a row here."""
 
@@ -167,7 +181,7 @@ class EnvPool:
         if not python:
             raise RuntimeError("ENVPOOL_PYTHON names no interpreter with envpool 1.2.5")
         sizes = [N_ENVS, subject.n_steps, subject.n_actions, n_usable_cores()]
-        self.command = [python, "-c", ENVPOOL, SETTINGS[subject.setting].task, *map(str, sizes)]
+        self.command = [python, "-c", ENVPOOL, subject.envpool or SETTINGS[subject.setting].task, *map(str, sizes)]
 
     def run(self) -> float:
         done = subprocess.run(self.command, capture_output=True, text=True, check=False)
@@ -178,7 +192,10 @@ class EnvPool:
 
 def measure(key: str, subject: Subject, rounds: int) -> dict[str, float | None]:
     ours = Ours(subject)
-    candidates: dict[str, Any] = {"scout": ours, "physics": Physics(subject, ours)}
+    candidates: dict[str, Any] = {
+        "scout": ours,
+        "physics": subject.physics(ours) if subject.physics else Physics(subject, ours),
+    }
     for name, make in {
         "sync": lambda: Stock(subject, "SyncVectorEnv"),
         "async": lambda: Stock(subject, "AsyncVectorEnv"),

@@ -138,6 +138,17 @@ _GOAL_SETTINGS: tuple[Setting, ...] = (
     ),
 )
 
+# Unmodified Meta-World tasks, one group a task.
+_PUSH_AND_SHELF = (Group("push", 0.5), Group("shelf-place", 0.5))
+
+_METAWORLD_SETTINGS: tuple[Setting, ...] = (
+    *_sac("metaworld", "metaworld-pickplace", "pick-place-v3", 2400, (Group("pick-place"),)),
+    *(
+        replace(row, n_train=2 * row.n_train, n_held_out=2 * row.n_held_out)
+        for row in _sac("metaworld", "metaworld-conflict", "push-v3+shelf-place-v3", 6000, _PUSH_AND_SHELF)
+    ),
+)
+
 _TABLE: tuple[Setting, ...] = (
     *_minigrid("doorkey", "MiniGrid-DoorKey-8x8-v0", windows=1200),
     *_minigrid("doorkey-16", "MiniGrid-DoorKey-16x16-v0", windows=2400),
@@ -152,6 +163,7 @@ _TABLE: tuple[Setting, ...] = (
         _short_and_long(**_SPLIT_16, share_short=0.75),
     ),
     *_GOAL_SETTINGS,
+    *_METAWORLD_SETTINGS,
 )
 
 SETTINGS: dict[str, Setting] = {setting.key: setting for setting in _TABLE}

@@ -13,6 +13,7 @@ _MODULES = {
     "minigrid": ("scout_rl.families.minigrid", "minigrid,jax"),
     "fetch": ("scout_rl.families.fetch", "mujoco"),
     "pointmaze": ("scout_rl.families.pointmaze", "mujoco"),
+    "metaworld": ("scout_rl.families.metaworld", "mujoco"),
 }
 """Where each family lives, and the extras that it needs."""
 

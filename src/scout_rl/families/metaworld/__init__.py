@@ -1,0 +1,59 @@
+"""Meta-World v3: pick-place, push and shelf-place, stepped as one batch of MuJoCo environments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from scout_rl.bank import ContextBank
+from scout_rl.families.family import Solution, States
+from scout_rl.families.metaworld import contexts, grasp_checks, operator, solver
+from scout_rl.families.metaworld.simulator import Simulator
+from scout_rl.ladder_validation import Report
+from scout_rl.settings import Setting
+
+
+@dataclass(frozen=True)
+class MetaWorld:
+    """The family's five files behind the contract."""
+
+    key: str = "metaworld"
+
+    def sample_bank(self, setting: Setting) -> ContextBank:
+        """Task vectors within the stock ranges."""
+        return contexts.sample_bank(setting)
+
+    def batch_simulator(self, setting: Setting) -> Simulator:
+        """Environments of any of the tasks; the states say which."""
+        contexts.tasks_of(setting)
+        return Simulator(solver.HORIZON)
+
+    def target_starts(self, bank_contexts: Mapping[str, NDArray[Any]]) -> States:
+        """The stock starts."""
+        return contexts.target_starts(bank_contexts)
+
+    def starts(self, bank_contexts: Mapping[str, NDArray[Any]], n_levels: int) -> States:
+        """Grasped, or lying part of the way."""
+        return operator.starts(bank_contexts, n_levels)
+
+    def solver_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], n_levels: int) -> States:
+        """Fractions of the scripted solution's steps."""
+        return solver.solver_ladder(bank_contexts, n_levels)
+
+    def trajectory(self, state: Mapping[str, NDArray[Any]]) -> Solution:
+        """The scripted solution."""
+        return solver.trajectory(state)
+
+    def solutions(self, states: Mapping[str, NDArray[Any]]) -> list[Solution]:
+        """The scripted solutions of n states at once."""
+        return [found.solution for found in solver.solved(states)]
+
+    def check_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], ladder: States, source: str = "manual") -> Report:
+        """Offline validation; every scaffold of a hand-built ladder that lifts the object has to rest in the grasp."""
+        return grasp_checks.check_ladder(solver.shared_simulator(), ladder, source)
+
+
+FAMILY = MetaWorld()
