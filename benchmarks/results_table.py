@@ -42,8 +42,7 @@ def main():
         by_group = " ".join(f"{g} {f:.2f}" for g, f in zip(groups, final, strict=True))
         minutes = np.mean([run.seconds for _, run in runs]) / 60
         print(
-            f"| {setting} | `{rule}` | {ladder} {levels} | {seeds} | {by_group} | {auc:.3f} "
-            f"| {when} | {minutes:.1f} |"
+            f"| {setting} | `{rule}` | {ladder} {levels} | {seeds} | {by_group} | {auc:.3f} | {when} | {minutes:.1f} |"
         )
 
 
