@@ -83,13 +83,12 @@ def test_ladders_are_valid_and_nearer_at_every_level(metaworld, bank_of, key, so
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_levels", [5, 9, 13])
+@pytest.mark.parametrize("n_levels", [5, 13])
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("key", FULL)
 def test_ladders_of_all_contexts_are_valid_and_nearer_at_every_level(metaworld, bank_of, key, source, n_levels, capsys):
-    for part in (bank_of(key).train, bank_of(key).held_out):
-        falls = check_rungs(metaworld, part.contexts, source, n_levels, capsys, key)
-        assert falls.mean() == 1 if n_levels == 5 else falls.mean() >= 0.99
+    falls = check_rungs(metaworld, bank_of(key).train.contexts, source, n_levels, capsys, key)
+    assert falls.all() if n_levels == 5 else falls.mean() >= 0.99
 
 
 def test_any_number_of_levels(metaworld, bank_of):

@@ -3,7 +3,7 @@
 - A task that lifts the object: grasped, at rest, at that fraction of the object's path after the grasp.
 - Push: the object lies on the table at that fraction of the way to where success begins; the open hand is above it, as
   high as the stock reset holds it. (With the hand left at its stock place the way from there grows with the level, and
-  so do the solver's remaining steps, in 92 of 100 contexts.)
+  the solver's remaining steps rise somewhere on the ladder in 71 of 100 contexts.)
 """
 
 from __future__ import annotations

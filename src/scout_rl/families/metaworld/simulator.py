@@ -16,6 +16,7 @@ from typing import Any
 
 import mujoco
 import numpy as np
+from mujoco import mj_forward, mj_step
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation  # type: ignore[import-untyped]
 
@@ -29,6 +30,7 @@ from scout_rl.families.worker_threads import n_usable_cores, worker_threads
 ACTION_SCALE = 1.0 / 100
 """Metres that an action of 1 moves the hand's target by."""
 N_ACTIONS, N_FRAME = 4, 18
+_BOTH_FINGERS = np.array([1, -1], dtype=np.int8)
 _RADIUS = np.array([task.radius for task in TASKS])
 _shelf_models = threading.local()
 
@@ -44,8 +46,8 @@ class Environment:
         self.mocap_quat: Array = self.data.mocap_quat[0]
         self.warmstart: Array = self.data.qacc_warmstart
         bodies = (facts.hand, facts.right_claw, facts.left_claw, facts.object)
-        self.positions: tuple[Array, ...] = tuple(self.data.xpos[body] for body in bodies)
-        self.turn: Array = self.data.geom_xmat[facts.object_geom]
+        xmat: Array = self.data.geom_xmat[facts.object_geom]
+        self.parts: tuple[Array, ...] = (*(self.data.xpos[body] for body in bodies), xmat)
 
     def model(self, shelf: Array) -> Any:
         """The model, in this thread, with the shelf in its place."""
@@ -65,19 +67,22 @@ class Environment:
         mujoco.mj_forward(model, self.data)
         self.warmstart[:] = vector[codec.WARMSTART]  # mj_forward overwrote it
 
-    def step(self, control: Array, target: Array, shelf: Array) -> None:
-        """The stock step up to its observation; ``mj_forward`` is part of it, as it changes the warmstart."""
-        model = self.model(shelf)
+    def step(self, control: Array, target: Array, shelf: Array, row: Array) -> None:
+        """The stock step; ``mj_forward`` is part of it, as it changes the warmstart. Then ``read``.
+
+        As little Python as can be: whatever runs here keeps the other threads from the interpreter.
+        """
+        data, model = self.data, self.facts.model if self.facts.shelf is None else self.model(shelf)
         self.ctrl[:] = control
         self.mocap_pos[:] = target
         self.mocap_quat[:] = MOCAP_QUAT
-        mujoco.mj_step(model, self.data, FRAME_SKIP)
-        mujoco.mj_forward(model, self.data)
+        mj_step(model, data, FRAME_SKIP)
+        mj_forward(model, data)
+        self.read(row)
 
     def read(self, row: Array) -> None:
         """Hand, claws and object [12] and the object's rotation matrix [9] into one row."""
-        row[:3], row[3:6], row[6:9], row[9:12] = self.positions
-        row[12:] = self.turn
+        row[:3], row[3:6], row[6:9], row[9:12], row[12:] = self.parts
 
     def pads_touch(self) -> bool:
         """Whether both finger pads press on the object: the stock ``touching_main_object``."""
@@ -161,18 +166,15 @@ class Simulator:
         action = _checked(action, state.n)
         environments, shelf, rows = state.environments, state.shelf, state.rows
         target = np.array([environment.mocap_pos for environment in environments])
-        target = np.clip(target + action[:, :3] * ACTION_SCALE, state.mocap_low, state.mocap_high)
-        control = np.stack([action[:, 3], -action[:, 3]], axis=1)
+        target = (target + action[:, :3] * ACTION_SCALE).clip(state.mocap_low, state.mocap_high)
+        control = action[:, 3:] * _BOTH_FINGERS
 
-        def one(i: int) -> None:
-            environment = environments[i]
-            environment.step(control[i], target[i], shelf[i])
-            environment.read(rows[i])
-
-        self.threads.each(one, state.n)
+        work = [environment.step for environment in environments]
+        rows_of = list(zip(control, target, shelf, rows, strict=True))
+        self.threads.each(lambda i: work[i](*rows_of[i]), state.n)
         previous, state.frame = state.frame, _frame(rows)
         stacked = np.concatenate([state.frame, previous, state.goal], axis=1)
-        state.seen = _see(state, np.clip(stacked, state.observation_low, state.observation_high))
+        state.seen = _see(state, stacked.clip(state.observation_low, state.observation_high))
         state.step_count += 1
         success = self.is_success(state)
         never = np.zeros(state.n, dtype=np.bool_)
@@ -201,7 +203,7 @@ def _checked(action: Any, n: int) -> Array:
     if not np.isfinite(action).all():
         raise ValueError(f"the action of environment {int(np.argwhere(~np.isfinite(action))[0, 0])} is not finite.")
     action = action if action.dtype.kind == "f" else action.astype(np.float64)
-    return np.asarray(np.clip(action, -1.0, 1.0))
+    return np.asarray(action.clip(-1.0, 1.0))
 
 
 def _frame(rows: Array) -> NDArray[np.float64]:
