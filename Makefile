@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all setup lint clean
+.PHONY: demo test test-all setup lint peers clean
 
 demo: .venv/.demo
 	$(BIN)/scout demo --out out/demo
@@ -31,6 +31,11 @@ setup: .venv/.test
 .venv/.test: pyproject.toml constraints.txt | .venv/bin/pip
 	$(BIN)/pip install -q -c constraints.txt -e '.[test]'
 	touch $@ .venv/.demo
+
+# What the benchmarks compare with; pins that clash with ours get an environment of their own.
+peers:
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/pip install -q -c constraints.txt -e '.[cli,plot,jax,minigrid]' jaxued six envpool==1.2.5 navix torch==2.13.0
 
 clean:
 	rm -rf .venv out build dist

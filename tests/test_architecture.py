@@ -7,14 +7,62 @@ SRC = Path(__file__).parents[1] / "src" / "scout_rl"
 
 # Each stage with the stages it may import from. `cells` holds the value types and is open to all.
 FLOW = {
+    # the controller
     "cells": set(),
     "rules": {"cells"},
     "records": {"cells"},
     "outcome_checks": {"cells"},
-    "snapshot": {"cells", "records"},
+    "snapshot": {"cells", "records", "outcome_checks"},
     "curriculum": {"cells", "rules", "records", "outcome_checks", "snapshot"},
     "simulate": {"cells", "rules"},
-    "commands": None,  # puts stages together
+    # states and ladders
+    "archive": set(),
+    "codecs": {"archive"},
+    "trajectory": {"archive", "codecs"},
+    "progress": {"archive", "trajectory"},
+    "recorder": {"archive", "codecs", "trajectory"},
+    "minari_data": {"archive", "codecs", "recorder", "trajectory"},
+    "ladder": {"archive", "codecs", "progress", "trajectory"},
+    "ladder_validation": {"archive", "codecs", "ladder", "trajectory"},
+    "ladder_picture": {"archive", "codecs", "ladder"},
+    # anyone's loop
+    "integrations": {"cells", "codecs", "curriculum", "ladder", "rules", "snapshot", "trajectory"},
+    "picture": {"cells", "records", "rules"},
+    # settings, families, learners
+    "settings": set(),
+    "bank": set(),
+    "families": {
+        "archive",
+        "bank",
+        "codecs",
+        "ladder",
+        "ladder_picture",
+        "ladder_validation",
+        "progress",
+        "settings",
+        "trajectory",
+    },
+    "ladder_cache": {"archive", "cache", "families", "settings"},
+    "episodes": set(),
+    "rollout": {"episodes"},
+    "learners": {"episodes"},
+    # the run around them
+    "window": {"families", "learners", "rollout", "settings"},
+    "evaluate": {"bank", "families", "learners", "rollout", "settings"},
+    "checkpoint": set(),
+    "run_config": {"rules", "learners", "settings"},
+    "run_folder": {"records", "run_config"},
+    "train": None,  # puts stages together
+    "compact": {"records"},
+    # looking at what was trained, and from where
+    "trained": {"bank", "checkpoint", "families", "learners", "records", "run_config", "run_folder", "settings"},
+    "lockstep": {"evaluate", "families"},
+    "video": {"families", "lockstep"},
+    "family_ladder": {"bank", "families", "settings"},
+    "cell_picture": {"families", "settings"},
+    "cache": set(),
+    "sinks": set(),
+    "commands": None,
     "cli": {"commands"},
     "__init__": None,
 }

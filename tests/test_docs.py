@@ -1,12 +1,15 @@
 """The docs are part of the program: no rule, constant, column or reason is missing, and every example runs."""
 
+import dataclasses
 import re
 from pathlib import Path
 
 import pytest
 
 from scout_rl import Event, rules, snapshot
+from scout_rl.learners.ppo import PPO
 from scout_rl.rules import Status
+from scout_rl.settings import SETTINGS
 from tests.test_curriculum import make
 
 ROOT = Path(__file__).parents[1]
@@ -72,3 +75,23 @@ def test_the_readme_shows_the_two_commands():
     page = (ROOT / "README.md").read_text()
     assert "make demo" in page
     assert "make test" in page
+
+
+def test_every_minigrid_setting_has_a_row_with_its_numbers():
+    page = (ROOT / "docs/settings.md").read_text()
+    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
+    for key, found in SETTINGS.items():
+        if found.family != "minigrid" or key.endswith("-small"):
+            continue
+        small = SETTINGS[f"{key}-small"]
+        assert found.task in rows[key]
+        assert f"| {found.windows} ({small.windows}) |" in rows[key], f"docs/settings.md: budget of {key}"
+        for group in found.groups:
+            assert len(found.groups) == 1 or f"{group.name} {round(group.share * found.n_train)}" in rows[key]
+
+
+def test_every_ppo_constant_is_documented():
+    page = (ROOT / "docs/settings.md").read_text()
+    for field in dataclasses.fields(PPO):
+        if field.name not in ("n_actions", "row_fractions"):
+            assert f"`{field.name}` {field.default}" in page, f"docs/settings.md lacks {field.name} {field.default}"

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from scout_rl import checkpoint, families, records
+from scout_rl import checkpoint, compact, families, records
 from scout_rl.cache import use_compilation_cache
 from scout_rl.run_config import RunConfig
 from scout_rl.run_folder import read_run
@@ -318,3 +318,70 @@ def test_the_config_is_its_dict():
     assert again.identity == config.identity
     assert dataclasses.replace(config, checkpoint_every=99).identity == config.identity
     assert dataclasses.replace(config, seed=99).identity != config.identity
+
+
+# -- what a run is turned into -------------------------------------------------------------------------------------
+
+
+def test_compact_records_keep_the_numbers(straight, tmp_path):
+    compact.pack(straight, tmp_path / "results" / "41.npz")
+    run = compact.unpack(tmp_path / "results" / "41.npz")
+    whole = records.read_records(straight)
+    assert run.about == read_run(straight)
+    assert run.context.tolist() == [row["context"] for row in whole.windows]
+    assert run.level.tolist() == [row["level"] for row in whole.windows]
+    assert run.success.astype(int).tolist() == [row["success"] for row in whole.windows]
+    assert np.array_equal(run.frontier, whole.frontier)
+    evaluations = records.read_rows(straight / "evaluations.jsonl")
+    assert run.outcomes.astype(int).tolist() == [row["outcomes"] for row in evaluations]
+    assert run.groups["all"].tolist() == [row["groups"]["all"] for row in evaluations]
+    assert run.evaluated_at.tolist() == [0, 4, 8]
+    assert run.environment_steps[-1] == evaluations[-1]["environment_steps"]
+    assert compact.find_results(tmp_path) == [tmp_path / "results" / "41.npz"]
+
+
+def test_an_unfinished_run_is_not_packed(straight, tmp_path):
+    shutil.copytree(straight, tmp_path / "run")
+    records.JsonLines(tmp_path / "run" / "windows.jsonl").cut(5)
+    with pytest.raises(ValueError, match="has 5 of 8 windows: only a finished run is packed"):
+        compact.pack(tmp_path / "run", tmp_path / "x.npz")
+    assert not (tmp_path / "x.npz").exists()
+
+
+def test_the_demos_table_and_picture(straight, tmp_path, capsys):
+    from rich.console import Console
+
+    from scout_rl.commands.demo import _show, draw
+
+    _show(Console(width=120), [tiny()], [straight])
+    assert "worst-group AUC" in capsys.readouterr().out
+    draw(tmp_path / "frontiers.png", [tiny()], [straight])
+    assert (tmp_path / "frontiers.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_tensorboard_gets_the_numbers(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    from scout_rl.commands.train import run
+
+    assert run(tiny(windows=2, evaluate_every=1), tmp_path / "run", "tensorboard") == 0
+    found = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
+    found.Reload()
+    assert {"held-out/all", "held-out/worst-group", "frontier/all", "train/success", "learner/entropy"} <= set(
+        found.Tags()["tensors"]
+    )
+
+
+def test_a_sink_that_is_not_installed():
+    from scout_rl.sinks import open_sink
+
+    with pytest.raises(ValueError, match="--track trackio needs the package 'trackio': pip install trackio"):
+        open_sink("trackio", None, "x", {})
+
+
+@pytest.mark.slow
+def test_the_demo_from_the_command_line(tmp_path):
+    words = [sys.executable, "-m", "scout_rl.cli", "demo", "--windows", "4", "--out", str(tmp_path)]
+    out = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "held-out contexts from the target start" in out.stdout
+    assert (tmp_path / "frontiers.png").exists()

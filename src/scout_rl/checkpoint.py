@@ -68,6 +68,18 @@ def newest(folder: Path, identity: str, say: Callable[[str], None]) -> Checkpoin
     return None
 
 
+def at(folder: Path, window: int, identity: str) -> Checkpoint:
+    """Return the checkpoint of that window; one that is missing or damaged is a ``ValueError``."""
+    there = {int(path.name): path for path in _folders(folder)}
+    if window not in there:
+        kept = ", ".join(str(number) for number in there) or "none"
+        raise ValueError(f"{folder} has no checkpoint of window {window}; it has {kept}")
+    try:
+        return _read(there[window], identity)
+    except _DamagedError as damage:
+        raise ValueError(f"checkpoint {there[window]} is damaged ({damage})") from damage
+
+
 class _DamagedError(Exception):
     """What is wrong with a checkpoint's bytes."""
 

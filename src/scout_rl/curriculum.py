@@ -61,9 +61,11 @@ class Curriculum:
         """Windows closed so far."""
         self.events: deque[Event] = deque(maxlen=EVENTS_KEPT)
         """The moves of this process, the newest last."""
+        self.process = os.getpid()
+        """Where it was made: a copy in another process would learn of its own outcomes only."""
         self._generator = np.random.Generator(np.random.PCG64(self.seed))
         self._cumulative: tuple[NDArray[np.float64], int] | None = None
-        self._waiting = outcome_checks.no_outcomes()
+        self._waiting: list[outcome_checks.One] = []
         self._config = snapshot.config(self)
         self._records = None if log_dir is None else RecordWriter(log_dir, self._config)
         self._say_what_to_expect()
@@ -84,19 +86,17 @@ class Curriculum:
     def report(self, cells: Cells, success: ArrayLike, signal: ArrayLike | None = None) -> list[Event]:
         """Close a window with these outcomes; return who moved. The cells need not be the assigned ones."""
         checked = outcome_checks.check(self, cells, success, signal)
-        if len(self._waiting.context):
-            checked = outcome_checks.joined(self._waiting, checked)
+        if self._waiting:
+            checked = outcome_checks.joined(outcome_checks.gathered(self._waiting), checked)
         return self._close(checked)
 
     def record(self, context: int, level: int, success: Any, signal: float | None = None) -> list[Event]:
         """Take one outcome; every ``window``-th closes a window and returns who moved."""
-        one = Cells(np.asarray([context]), np.asarray([level]))
-        checked = outcome_checks.check(self, one, [success], None if signal is None else [signal])
-        waiting = outcome_checks.joined(self._waiting, checked)
-        if len(waiting.context) >= self.window:
-            return self._close(waiting)
-        self._waiting = waiting
-        return []
+        one = outcome_checks.check_one(self, context, level, success, signal)
+        if len(self._waiting) + 1 < self.window:
+            self._waiting.append(one)
+            return []
+        return self._close(outcome_checks.gathered([*self._waiting, one]))
 
     # -- views -----------------------------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ class Curriculum:
             row = outcome_checks.row(self.windows, outcomes)
             self._records.append(self.windows, row, events, self.rule.frontier(state))
         self.state = state
-        self._waiting = outcome_checks.no_outcomes()
+        self._waiting = []
         self._cumulative = None
         self.windows += 1
         self.events.extend(events)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -92,10 +93,42 @@ def _signal(curriculum: Curriculum, signal: ArrayLike | None, shape: tuple[int, 
     return array
 
 
-def no_outcomes() -> Outcomes:
-    """An empty window."""
-    empty = np.zeros(0, np.int64)
-    return Outcomes(empty, empty, np.zeros(0, bool), np.zeros(0), np.zeros(0, bool))
+class One(NamedTuple):
+    """One checked outcome, waiting for its window."""
+
+    context: int
+    level: int
+    success: bool
+    signal: float
+
+
+def check_one(curriculum: Curriculum, context: Any, level: Any, success: Any, signal: Any) -> One:
+    """Check a single outcome: quickly where it is plain Python, else (and for the sentence) as a list of one."""
+    if (
+        type(context) is int
+        and type(level) is int
+        and (type(success) is bool or isinstance(success, np.bool_))
+        and 0 <= context < curriculum.n_contexts
+        and 0 <= level < curriculum.n_levels
+        and signal is None
+        and not curriculum.rule.needs_signal
+    ):
+        return One(context, level, bool(success), 0.0)
+    cells = Cells(np.asarray([context]), np.asarray([level]))
+    checked = check(curriculum, cells, [success], None if signal is None else [signal])
+    return One(*(column[0].item() for column in checked[:4]))
+
+
+def gathered(outcomes: Sequence[One]) -> Outcomes:
+    """Single outcomes as the arrays of one window."""
+    context, level, success, signal = zip(*outcomes, strict=True) if outcomes else ((), (), (), ())
+    return Outcomes(
+        np.array(context, np.int64),
+        np.array(level, np.int64),
+        np.array(success, bool),
+        np.array(signal, np.float64),
+        np.ones(len(outcomes), bool),
+    )
 
 
 def joined(first: Outcomes, second: Outcomes) -> Outcomes:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from scout_rl import outcome_checks
 from scout_rl.cells import Outcomes
 from scout_rl.records import SCHEMA as RECORDS_SCHEMA
 from scout_rl.records import RecordWriter
@@ -27,7 +28,7 @@ class Restored(NamedTuple):
     """What a state dict held, checked."""
 
     state: Any
-    waiting: Outcomes
+    waiting: list[outcome_checks.One]
     windows: int
     generator: dict[str, Any]
 
@@ -52,7 +53,8 @@ def config(curriculum: Curriculum) -> dict[str, Any]:
 def take(curriculum: Curriculum) -> dict[str, Any]:
     """Return the state dict; its arrays are copies."""
     arrays = {f"state.{name}": np.array(value) for name, value in _flatten(curriculum.state).items()}
-    arrays |= {f"waiting.{name}": np.array(v) for name, v in curriculum._waiting._asdict().items()}
+    waiting = outcome_checks.gathered(curriculum._waiting)
+    arrays |= {f"waiting.{name}": array for name, array in waiting._asdict().items()}
     about = _identity(curriculum)
     return {
         "schema": SCHEMA,
@@ -204,8 +206,8 @@ def _check_state(curriculum: Curriculum, state: Any, windows: int) -> None:
         raise ValueError(f"the state dict's frontier of context {context} is {level[context]}, off the ladder")
 
 
-def _waiting(curriculum: Curriculum, arrays: dict[str, Any]) -> Outcomes:
-    like = curriculum._waiting
+def _waiting(curriculum: Curriculum, arrays: dict[str, Any]) -> list[outcome_checks.One]:
+    like = outcome_checks.gathered([])
     found = Outcomes(*(_array(arrays, f"waiting.{n}", v.dtype, None) for n, v in like._asdict().items()))
     lengths = {array.shape for array in found}
     if len(lengths) != 1 or found.context.ndim != 1 or len(found.context) >= curriculum.window:
@@ -216,7 +218,8 @@ def _waiting(curriculum: Curriculum, arrays: dict[str, Any]) -> Outcomes:
     ):
         if ((values < 0) | (values >= n)).any():
             raise ValueError(f"the state dict's waiting outcomes name an unknown {name}")
-    return found
+    columns = (column.tolist() for column in found[:4])
+    return [outcome_checks.One(*one) for one in zip(*columns, strict=True)]
 
 
 def _generator(given: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from scout_rl.bank import BankPart
 from scout_rl.curriculum import Curriculum
 from scout_rl.evaluate import Evaluation, evaluator
 from scout_rl.families import load_bank, pure_family
+from scout_rl.ladder_cache import load_ladder
 from scout_rl.learners import make_learner
 from scout_rl.learners.pytree import named, restored
 from scout_rl.run_config import RunConfig
@@ -53,7 +54,7 @@ def train(
     home, bank = pure_family(chosen.family), load_bank(chosen)
     folder = RunFolder(path, config, bank.sha256, say)
     contexts = bank.train
-    ladder = (home.starts if config.ladder == "manual" else home.solver_ladder)(contexts.contexts, config.levels)
+    ladder = load_ladder(chosen, contexts.contexts, config.levels, config.ladder, say)
     play, evaluate = device_window(home, chosen, learner), evaluator(home, chosen, bank.held_out, learner)
     curriculum = Curriculum(
         config.make_rule(),

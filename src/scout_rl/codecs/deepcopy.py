@@ -1,6 +1,6 @@
 """Fallback codec of small pure-Python environments: a deep copy of the object into plain data.
 
-It refuses an environment that holds what plain data cannot (a Box2D world, a socket) and names it.
+It refuses an environment that holds what plain data cannot (a socket, a world inside another engine) and names it.
 """
 
 from __future__ import annotations

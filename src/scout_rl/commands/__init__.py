@@ -2,7 +2,11 @@
 
 from collections.abc import Callable
 
-from scout_rl.commands.simulate import demo, simulate
+from scout_rl.commands.demo import demo
+from scout_rl.commands.environments import picture, verify_codec
+from scout_rl.commands.evaluate import evaluate
+from scout_rl.commands.ladder import ladder
+from scout_rl.commands.simulate import simulate
 from scout_rl.commands.train import train_command
 
 
@@ -10,6 +14,10 @@ def commands(arguments: list[str]) -> dict[str, Callable[..., int]]:
     """Every subcommand by name; those with flags that depend on a setting look at the arguments."""
     return {
         "simulate": simulate,
+        "ladder": ladder,
         "train": train_command(arguments),
+        "evaluate": evaluate,
+        "picture": picture,
+        "verify-codec": verify_codec,
         "demo": demo,
     }

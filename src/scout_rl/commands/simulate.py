@@ -1,4 +1,4 @@
-"""``scout simulate`` and, until there is training to show, ``scout demo``."""
+"""``scout simulate``: the rules on the learner model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scout_rl.simulate.view import draw, summarise, table, write_data
 
 
 def simulate(
-    scenarios: Annotated[tuple[str, ...], tyro.conf.Positional] = (),
+    scenarios: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[SCENARIO ...]")] = (),
     /,
     *,
     rule: tuple[str, ...] = (),
@@ -64,19 +64,6 @@ def simulate(
     if played:
         console.print(f"Figures and data: {out}/")
     return 0
-
-
-def demo(*, out: Path = Path("out/demo")) -> int:
-    """Show the main job on the learner model: per-context pacing against a shared pace, on the conflict.
-
-    Args:
-        out: Folder for the table, the figure and the data.
-    """
-    return simulate(
-        ("conflict", "within-group", "proposition"),
-        rule=("scout", "anneal", "target", "group-frontier", "mixture"),
-        out=out,
-    )
 
 
 def _check(given: list[str], known: list[str], what: str) -> None:

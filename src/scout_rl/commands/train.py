@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from scout_rl import rules
-from scout_rl.settings import SETTINGS, setting
+from scout_rl.settings import setting
 from scout_rl.sinks import Sink, Track, open_sink
 
 if TYPE_CHECKING:
@@ -21,17 +21,23 @@ FIRST = "doorkey-split-small"
 
 def train_command(arguments: list[str]) -> Callable[..., int]:
     """Build the command for the setting and rule that stand in ``arguments``: they decide which flags there are."""
+    if arguments[:1] != ["train"]:
+        return _another_command
     from scout_rl.learners import LEARNERS
 
-    words = arguments[1:] if arguments[:1] == ["train"] else []
+    words = arguments[1:]
     named = next((word for word in words if not word.startswith("-")), FIRST)
-    chosen = setting(named) if words else setting(FIRST)
+    chosen = setting(named)
     key = _value(words, "--rule") or "scout"
     rule_class = type(rules.make(key))
+    if chosen.learner not in LEARNERS:
+        raise ValueError(
+            f"setting {named!r} needs the learner {chosen.learner!r}; there are {', '.join(LEARNERS)} so far"
+        )
     learner_class = LEARNERS[chosen.learner]
 
     def train(
-        setting: Annotated[str, tyro.conf.Positional] = named,
+        setting: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SETTING")] = named,
         /,
         *,
         rule: str = "scout",
@@ -87,6 +93,11 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
         return run(config, run_path(out, config), track)
 
     return train
+
+
+def _another_command() -> int:
+    """Train one run; the same command continues it after an interruption."""
+    raise AssertionError("stands in the list of commands alone")
 
 
 def run_path(out: Path, config: "RunConfig") -> Path:
@@ -167,8 +178,3 @@ def _value(words: list[str], flag: str) -> str | None:
 def _given(words: list[str], name: str) -> bool:
     flags = {f"--constants.{name}", f"--constants.{name.replace('_', '-')}"}
     return any(word.split("=")[0] in flags for word in words)
-
-
-def setting_keys() -> tuple[str, ...]:
-    """For help and errors."""
-    return tuple(SETTINGS)

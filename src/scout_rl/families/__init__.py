@@ -6,7 +6,7 @@ import importlib
 from typing import cast
 
 from scout_rl.bank import ContextBank, pinned_hashes, require_hash
-from scout_rl.families.family import Family, PureFamily
+from scout_rl.families.family import Family, PureFamily, StockFamily
 from scout_rl.settings import Setting
 
 _MODULES = {
@@ -42,6 +42,14 @@ def pure_family(key: str) -> PureFamily:
     if not hasattr(found, "simulator"):
         raise ValueError(f"family {key!r} has no pure simulator")
     return cast(PureFamily, found)
+
+
+def stock_family(key: str) -> StockFamily:
+    """The family of that key, if it can play its contexts in the unmodified environment."""
+    found = family(key)
+    if not hasattr(found, "stock_env"):
+        raise ValueError(f"family {key!r} does not play in the stock environment yet")
+    return cast(StockFamily, found)
 
 
 def load_bank(setting: Setting) -> ContextBank:

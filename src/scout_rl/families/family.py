@@ -128,6 +128,64 @@ class PureFamily(Family, Protocol):
         ...
 
 
+class Seen(NamedTuple):
+    """What one step of a stock environment shows."""
+
+    observation: Any
+    """What the policy sees after the step, as the batch simulator would show it."""
+    success: bool
+    over: bool
+    """Terminated, or the time limit was reached."""
+
+
+class StockEnv(Protocol):
+    """One unmodified environment of a context: what ours is compared with, and what pictures are rendered from."""
+
+    def reset(self) -> Any:
+        """Start the context as the stock environment does; what the policy sees."""
+        ...
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> Any:
+        """Start an episode in the named arrays of one state; what the policy sees."""
+        ...
+
+    def state(self) -> States:
+        """The named arrays of the present state."""
+        ...
+
+    def is_success(self) -> bool:
+        """Whether the present state is a success."""
+        ...
+
+    def step(self, action: Any) -> Seen:
+        """One step of the stock environment."""
+        ...
+
+    def render(self) -> NDArray[np.uint8]:
+        """The stock renderer's picture uint8[height, width, 3] of the present state."""
+        ...
+
+
+class StockFamily(Family, Protocol):
+    """A family that can also play its contexts in the unmodified environment."""
+
+    def stock_env(self, setting: Setting, context: Mapping[str, NDArray[Any]], *, pixels: int = 0) -> StockEnv:
+        """The environment of one context; to render, at about ``pixels`` along the longer side."""
+        ...
+
+
+class ValidatedFamily(Family, Protocol):
+    """A family that validates whole ladders offline: grasps, bounds, restores."""
+
+    def solutions(self, states: Mapping[str, NDArray[Any]]) -> list[Any]:
+        """Reference solutions of n states at once; None where there is none."""
+        ...
+
+    def check_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], ladder: States, source: str) -> Any:
+        """A `scout_rl.ladder_validation.Report` on the ladder [contexts, levels, ...]."""
+        ...
+
+
 def check_family(family: Family, setting: Setting, n_contexts: int = 8, seed: int = 0) -> list[str]:
     """What the family breaks of the contract, one sentence each; an empty list when it conforms.
 

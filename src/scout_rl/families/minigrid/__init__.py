@@ -14,6 +14,7 @@ from scout_rl.bank import ContextBank
 from scout_rl.families.family import Solution, States
 from scout_rl.families.minigrid import codec, contexts, operator, solver
 from scout_rl.families.minigrid.simulator import Simulator, State, Transition
+from scout_rl.families.minigrid.stock import Stock
 from scout_rl.settings import Setting
 
 
@@ -90,6 +91,10 @@ class MiniGrid:
     def trajectory(self, state: Mapping[str, NDArray[Any]]) -> Solution:
         """A shortest solution."""
         return solver.trajectory(state)
+
+    def stock_env(self, setting: Setting, context: Mapping[str, NDArray[Any]], *, pixels: int = 0) -> Stock:
+        """The unmodified environment, started from the context's own seed."""
+        return Stock(setting, context, pixels)
 
 
 FAMILY = MiniGrid()

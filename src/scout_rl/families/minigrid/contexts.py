@@ -20,9 +20,9 @@ _STATE = ("grid", "agent_pos", "agent_dir", "carrying", "step_count")
 _MAX_CANDIDATES = 200_000
 
 
-def stock_env(setting: Setting) -> Any:
+def stock_env(setting: Setting, **options: Any) -> Any:
     """The unmodified environment of the setting, without Gymnasium's checking wrappers."""
-    return gymnasium.make(setting.task, disable_env_checker=True).unwrapped
+    return gymnasium.make(setting.task, disable_env_checker=True, **options).unwrapped
 
 
 def target_starts(contexts: Mapping[str, NDArray[Any]]) -> States:

@@ -1,0 +1,213 @@
+"""``scout evaluate``: a run's policy on the held-out contexts, in the stock environment, on film."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from scout_rl.evaluate import Evaluation
+    from scout_rl.trained import Trained
+
+FILMED = 4
+"""Contexts on film where none is named."""
+PIXELS = 192
+"""Of a tile, about."""
+MOST_LINES = 20
+"""Contexts that are listed one by one."""
+
+
+def evaluate(
+    run: Annotated[Path, tyro.conf.Positional],
+    /,
+    *,
+    stock: bool = False,
+    video: Path | None = None,
+    context: tuple[int, ...] = (),
+    level: tuple[int, ...] = (0,),
+    checkpoint: int | None = None,
+) -> int:
+    """Evaluate a run's policy on every held-out context at level 0, and compare with what the run recorded.
+
+    Args:
+        run: Folder of a run: RUNS/SETTING/RULE/SEED.
+        stock: Also play the policy in the unmodified environment; every outcome must be the same.
+        video: Also write a .gif or .mp4 of the policy, rendered by the stock environment.
+        context: Training contexts in the video; none means a few of every group.
+        level: Levels in the video.
+        checkpoint: Window of the checkpoint; by default the newest that is whole.
+    """
+    console = Console()
+    if video is None and (context or level != (0,)):
+        raise ValueError("--context and --level choose what a --video shows; all held-out contexts are evaluated")
+    if video is not None:
+        from scout_rl.video import check_path
+
+        check_path(video)
+    from scout_rl import trained
+    from scout_rl.cache import use_compilation_cache
+    from scout_rl.evaluate import evaluator
+    from scout_rl.families import pure_family
+
+    use_compilation_cache()
+    found = trained.load(run, checkpoint, lambda sentence: console.print(sentence, style="yellow", soft_wrap=True))
+    if video is not None:
+        _check_cells(found, context, level)
+    with console.status("held-out contexts"):
+        part = found.bank.held_out
+        ours = evaluator(pure_family(found.setting.family), found.setting, part, found.learner)(found.state)
+    console.print(_title(found))
+    stock_success, note = None, ""
+    lines: list[str] = []
+    if stock:
+        with console.status("the same policy in the stock environment"):
+            stock_success, lines, note = _in_stock(found, ours)
+    console.print(_table(found, ours, stock_success))
+    equal = _compare_with_record(console, found, ours)
+    if stock:
+        console.print(note, style="red" if lines else "green", soft_wrap=True)
+        for line in lines:
+            console.print(line, soft_wrap=True)
+    if video is not None:
+        _film(console, found, video, context, level)
+    return 0 if equal and not lines else 1
+
+
+def _title(found: Trained) -> str:
+    config = found.config
+    return (
+        f"[bold]{config.setting}[/], rule [bold]{config.rule}[/], seed {config.seed}, window {found.window} of "
+        f"{config.windows}: {found.environment_steps:,} steps"
+    )
+
+
+def _table(found: Trained, ours: Evaluation, stock: Any | None) -> Table:
+    """Success by group, the worst group, all; beside it what the run recorded and the stock environment."""
+    from scout_rl.evaluate import by_group
+
+    part = found.bank.held_out
+    others = {"recorded": None if found.recorded is None else found.recorded["groups"]}
+    if stock is not None:
+        others["stock"] = by_group(found.setting, part, stock).groups
+    table = Table(title="held-out contexts, level 0", title_justify="left")
+    table.add_column("group")
+    for name in ("contexts", "succeed", "success", *others):
+        table.add_column(name, justify="right")
+
+    def row(name: str, chosen: Any, success: float, beside: list[float | None]) -> None:
+        shown = ["-" if value is None else f"{value:.3f}" for value in (success, *beside)]
+        counts = ["", ""] if chosen is None else [str(int(chosen.sum())), str(int(ours.outcomes[chosen].sum()))]
+        table.add_row(name, *counts, *shown)
+
+    for index, (name, success) in enumerate(ours.groups.items()):
+        beside = [None if groups is None else groups[name] for groups in others.values()]
+        row(name, part.evaluation_group == index, success, beside)
+    if len(ours.groups) > 1:
+        table.add_section()
+        row("worst group", None, ours.worst, [None if g is None else min(g.values()) for g in others.values()])
+        overall = [None if found.recorded is None else found.recorded["success"]]
+        every = part.evaluation_group >= 0
+        row("all contexts", every, ours.success, overall + ([] if stock is None else [float(stock.mean())]))
+    return table
+
+
+def _compare_with_record(console: Console, found: Trained, ours: Evaluation) -> bool:
+    if found.recorded is None:
+        console.print(f"The run recorded no evaluation at window {found.window}.", style="yellow")
+        return True
+    recorded = [bool(outcome) for outcome in found.recorded["outcomes"]]
+    differ = [i for i, (a, b) in enumerate(zip(ours.outcomes.tolist(), recorded, strict=True)) if a != b]
+    if not differ:
+        console.print(f"Equal to the run's own evaluation at window {found.window}, context by context.", style="green")
+        return True
+    console.print(
+        f"{len(differ)} of {len(recorded)} held-out contexts end otherwise than in the run's own evaluation at window "
+        f"{found.window}: {_some(differ)}",
+        style="red",
+        soft_wrap=True,
+    )
+    return False
+
+
+def _in_stock(found: Trained, ours: Evaluation) -> tuple[Any, list[str], str]:
+    """Outcomes in the stock environment, a line for each context that differs, and the verdict."""
+    from scout_rl.families import stock_family
+    from scout_rl.lockstep import compare
+
+    home, part, began = stock_family(found.setting.family), found.bank.held_out, time.perf_counter()
+    envs = [home.stock_env(found.setting, _row(part.contexts, i)) for i in range(len(part))]
+    simulator = home.batch_simulator(found.setting)
+    played = compare(found.act(), envs, simulator, home.target_starts(part.contexts))
+    lines = []
+    for i, (here, there, at) in enumerate(zip(ours.outcomes, played.success, played.differs_at, strict=True)):
+        if here == there and at < 0:
+            continue
+        group = found.setting.groups[part.evaluation_group[i]].name
+        ends = f"ours {_word(here)}, stock {_word(there)}"
+        why = f"first differ at step {at}" if at >= 0 else "agree: the policy rounds apart"
+        lines.append(f"  held-out context {i} ({group}): {ends}; the simulators {why}")
+    seconds = time.perf_counter() - began
+    if not lines:
+        note = f"The stock environment agrees in all {len(part)} contexts, view by view ({seconds:.1f} s)."
+        return played.success, [], note
+    note = f"The stock environment differs in {len(lines)} of {len(part)} contexts ({seconds:.1f} s):"
+    hidden = len(lines) - MOST_LINES
+    return played.success, [*lines[:MOST_LINES], *([f"  and {hidden} more"] if hidden > 0 else [])], note
+
+
+def _check_cells(found: Trained, contexts: tuple[int, ...], levels: tuple[int, ...]) -> None:
+    for what, given, n in (
+        ("context", contexts, len(found.bank.train)),
+        ("level", levels, found.config.levels),
+    ):
+        for value in given:
+            if not 0 <= value < n:
+                raise ValueError(f"{what} {value} is not one of this run's: 0..{n - 1}")
+    if not levels:
+        raise ValueError("a video needs at least one level")
+
+
+def _film(console: Console, found: Trained, path: Path, contexts: tuple[int, ...], levels: tuple[int, ...]) -> None:
+    from scout_rl.families import stock_family
+    from scout_rl.family_ladder import a_few, build
+    from scout_rl.video import Shown, film
+
+    home, part = stock_family(found.setting.family), found.bank.train
+    chosen = list(contexts) or a_few(part, FILMED)
+    picked = {name: array[chosen] for name, array in part.contexts.items()}
+    ladder = build(home, picked, found.config.ladder, found.config.levels)
+    rows: list[list[Shown]] = []
+    for i, x in enumerate(chosen):
+        group = f" ({found.setting.groups[part.evaluation_group[x]].name})" if len(found.setting.groups) > 1 else ""
+        rows.append([])
+        for level in levels:
+            env = home.stock_env(found.setting, _row(part.contexts, x), pixels=PIXELS)
+            first = env.restore({name: array[i, level] for name, array in ladder.items()})
+            rows[-1].append(Shown(env, first, f"context {x}{group}, level {level}"))
+    with console.status("filming"):
+        success = film(found.act(), rows, path)
+    told = "; ".join(
+        f"level {level}: {int(success[:, j].sum())} of {len(chosen)} succeed" for j, level in enumerate(levels)
+    )
+    console.print(
+        f"Training contexts {_some(chosen)} on film, {told}: {path} ({path.stat().st_size // 1024} KB)",
+        soft_wrap=True,
+    )
+
+
+def _row(contexts: Any, index: int) -> dict[str, Any]:
+    return {name: array[index] for name, array in contexts.items()}
+
+
+def _word(success: bool) -> str:
+    return "succeeds" if success else "does not"
+
+
+def _some(numbers: list[int]) -> str:
+    shown = ", ".join(str(n) for n in numbers[:MOST_LINES])
+    return shown + (f" and {len(numbers) - MOST_LINES} more" if len(numbers) > MOST_LINES else "")

@@ -1,0 +1,194 @@
+"""``scout ladder``: build a setting's ladder, check every cell, draw it."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from scout_rl.settings import Setting
+from scout_rl.settings import setting as setting_of
+
+if TYPE_CHECKING:
+    from scout_rl.bank import BankPart
+    from scout_rl.families.family import States, StockFamily, ValidatedFamily
+    from scout_rl.family_ladder import Checked
+
+RESTORED = (
+    "Every cell: solved in time, no more steps than at the level below, restored alike in simulator and stock "
+    "environment; level 0 is the stock start."
+)
+VALIDATED = (
+    "Every cell: solved, finite, inside the workspace, restored alike twice; scaffolds with a grasp hold it while "
+    "settling; no level-0 start is a success already."
+)
+DRAWN = 6
+"""Contexts in the picture where none is named."""
+
+
+def ladder(
+    setting: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SETTING")],
+    /,
+    *,
+    ladder: Literal["manual", "solver"] = "manual",
+    levels: int = 0,
+    contexts: tuple[int, ...] = (),
+    out: Path = Path("out/ladder"),
+) -> int:
+    """Build the ladder of a setting's training contexts, check every cell, and draw rows = contexts, columns = levels.
+
+    Exit code 1 where a cell is invalid.
+
+    Args:
+        setting: Key of the setting.
+        ladder: Hand-built starts, or states along the solver's trajectories.
+        levels: Levels of the ladder; 0 takes the setting's.
+        contexts: Only these training contexts; none means all, and a few of every group in the picture.
+        out: Folder for the picture (PNG) and the remaining steps of every cell (CSV).
+    """
+    chosen = setting_of(setting)
+    from scout_rl.families import family, load_bank, stock_family
+    from scout_rl.family_ladder import a_few, build, check, check_validated
+
+    console = Console()
+    part = load_bank(chosen).train
+    for x in contexts:
+        if not 0 <= x < len(part):
+            raise ValueError(f"context {x} is not a training context of {setting!r}: 0..{len(part) - 1}")
+    if levels < 0:
+        raise ValueError(f"levels is {levels}, but cannot be negative")
+    picked = list(contexts) or list(range(len(part)))
+    arrays = {name: array[picked] for name, array in part.contexts.items()}
+    _make_folder(out)
+    any_home = family(chosen.family)
+    stem = f"{setting}-{ladder}{levels or chosen.n_levels}"
+    if hasattr(any_home, "check_ladder"):
+        starts = build(any_home, arrays, ladder, levels or chosen.n_levels)
+        checked, warnings = check_validated(cast("ValidatedFamily", any_home), arrays, starts, ladder)
+        _show(console, chosen, part, picked, ladder, checked, VALIDATED)
+        for warning in warnings:
+            console.print(f"warning: {warning}", style="yellow", highlight=False)
+        _write_cells(out / f"{stem}.csv", chosen, part, picked, checked)
+        drawn = list(range(len(picked))) if contexts else a_few(part, DRAWN)
+        picture = importlib.import_module(f"scout_rl.families.{chosen.family}.picture")
+        picture.draw(out / f"{stem}.png", starts, drawn)
+        console.print(f"Picture and steps of every cell: {out / stem}.png, .csv", soft_wrap=True)
+        return 1 if checked.reasons else 0
+    home = stock_family(chosen.family)
+    starts = build(home, arrays, ladder, levels or chosen.n_levels)
+    columns = TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TextColumn("contexts"), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True) as bar:
+        line = bar.add_task("", total=len(picked))
+        checked = check(home, chosen, arrays, starts, lambda: bar.advance(line))
+
+    _show(console, chosen, part, picked, ladder, checked, RESTORED)
+    _write_cells(out / f"{stem}.csv", chosen, part, picked, checked)
+    drawn = list(range(len(picked))) if contexts else a_few(part, DRAWN)
+    _draw(out / f"{stem}.png", home, chosen, part, picked, ladder, starts, checked, drawn)
+    console.print(f"Picture and steps of every cell: {out / stem}.png, .csv", soft_wrap=True)
+    return 1 if checked.reasons else 0
+
+
+def _show(
+    console: Console, chosen: Setting, part: BankPart, picked: list[int], source: str, checked: Checked, verdict: str
+) -> None:
+    groups = part.evaluation_group[picked]
+    console.print(
+        f"[bold]{chosen.key}[/], {source} ladder of {len(picked)} training contexts ({chosen.task}); "
+        "solver steps that remain, mean (most):",
+        highlight=False,
+    )
+    table = Table()
+    table.add_column("level")
+    columns = {
+        f"{group.name} ({int((groups == index).sum())} contexts)": groups == index
+        for index, group in enumerate(chosen.groups)
+        if (groups == index).any()
+    }
+    for name in columns:
+        table.add_column(name, justify="right")
+    for level in range(checked.remaining.shape[1]):
+        name = f"{level} (target start)" if level == 0 else str(level)
+        table.add_row(name, *(_steps(checked.remaining[rows, level]) for rows in columns.values()))
+    console.print(table)
+    n_cells, n_invalid = checked.remaining.size, len(checked.reasons)
+    console.print(
+        f"{n_invalid} of {n_cells} cells invalid ({checked.invalid_rate:.1%})", style="red" if n_invalid else "green"
+    )
+    for (row, level), reasons in checked.reasons.items():
+        group = chosen.groups[groups[row]].name
+        console.print(
+            f"  cell ({picked[row]}, {level}), {group}: {'; '.join(reasons)}",
+            soft_wrap=True,
+            highlight=False,
+            markup=False,
+        )
+    if not n_invalid:
+        console.print(verdict, style="dim")
+
+
+def _steps(remaining: Any) -> str:
+    solved = remaining[remaining >= 0]
+    return f"{solved.mean():.1f} ({solved.max()})" if len(solved) else "-"
+
+
+def _write_cells(path: Path, chosen: Setting, part: BankPart, picked: list[int], checked: Checked) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["context", "group", "level", "remaining_steps", "invalid"])
+        for (row, level), steps in np.ndenumerate(checked.remaining):
+            group = chosen.groups[part.evaluation_group[picked[row]]].name
+            reasons = "; ".join(checked.reasons.get((row, level), []))
+            writer.writerow([picked[row], group, level, "" if steps < 0 else int(steps), reasons])
+
+
+def _draw(
+    path: Path,
+    home: StockFamily,
+    chosen: Setting,
+    part: BankPart,
+    picked: list[int],
+    source: str,
+    starts: States,
+    checked: Checked,
+    drawn: list[int],
+) -> None:
+    from scout_rl.cell_picture import draw_cells
+
+    captions = [
+        [_caption(int(steps), (row, level) in checked.reasons) for level, steps in enumerate(checked.remaining[row])]
+        for row in drawn
+    ]
+    several = len(chosen.groups) > 1
+    groups = [chosen.groups[part.evaluation_group[picked[row]]].name for row in drawn]
+    names = [f"context {picked[row]}" + (f" ({g})" if several else "") for row, g in zip(drawn, groups, strict=True)]
+    draw_cells(
+        home,
+        chosen,
+        {name: array[[picked[row] for row in drawn]] for name, array in part.contexts.items()},
+        {name: array[drawn] for name, array in starts.items()},
+        names,
+        captions,
+        f"{chosen.key}: {source} ladder",
+        path,
+    )
+
+
+def _caption(steps: int, invalid: bool) -> str:
+    if invalid:
+        return "INVALID"
+    return f"{steps} step{'' if steps == 1 else 's'} remain{'s' if steps == 1 else ''}"
+
+
+def _make_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"{out} cannot be written: {error.strerror}") from error

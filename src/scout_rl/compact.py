@@ -1,0 +1,114 @@
+"""A run's records in one small file: what `results/` holds, and what tables and figures are made from.
+
+Everything that the run's numbers follow from is kept (config, bank hash, versions, cells and success of every window,
+frontiers, moves, the outcome of every held-out context at every evaluation, environment steps, seconds); the learner's
+losses and the success averages behind the moves are not. Arrays alone, no pickle, a few tens of KB.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl.records import read_records, read_rows
+
+SCHEMA = 1
+KINDS = ("advance", "retreat", "antistall")
+_ABOUT = "about.json"
+
+
+class CompactRun(NamedTuple):
+    """One finished run."""
+
+    about: dict[str, Any]
+    """``run.json``: config, bank hash, versions."""
+    context: NDArray[np.int16]
+    level: NDArray[np.int8]
+    success: NDArray[np.bool_]
+    """``[windows, rollouts]`` each."""
+    frontier: NDArray[np.int8] | None
+    """``[windows, contexts]``, after each window."""
+    moves: NDArray[np.int32]
+    """``[moves, 3]``: window, context, index into KINDS."""
+    evaluated_at: NDArray[np.int32]
+    """``[evaluations]``: windows closed."""
+    outcomes: NDArray[np.bool_]
+    """``[evaluations, held-out contexts]``."""
+    groups: dict[str, NDArray[np.float64]]
+    """``[evaluations]`` each: held-out success by evaluation group."""
+    environment_steps: NDArray[np.int64]
+    """``[windows]``, cumulative."""
+    seconds: float
+    """Wall time of all windows."""
+
+
+def pack(folder: Path, path: Path) -> None:
+    """Write the compact record of a finished run; one that is not finished is refused."""
+    about = json.loads((folder / "run.json").read_text())
+    records = read_records(folder)
+    evaluations = read_rows(folder / "evaluations.jsonl")
+    budget = about["config"]["windows"]
+    if len(records.windows) != budget or not evaluations or evaluations[-1]["window"] != budget:
+        raise ValueError(f"{folder} has {len(records.windows)} of {budget} windows: only a finished run is packed")
+    metrics, timing = read_rows(folder / "metrics.jsonl"), read_rows(folder / "timing.jsonl")
+    moves = [(event.window, event.context, KINDS.index(event.kind)) for event in records.events]
+    arrays: dict[str, Any] = {
+        "context": np.array([row["context"] for row in records.windows], np.int16),
+        "level": np.array([row["level"] for row in records.windows], np.int8),
+        "success": np.packbits([row["success"] for row in records.windows], axis=1),
+        "moves": np.array(moves, np.int32).reshape(-1, 3),
+        "evaluated_at": np.array([row["window"] for row in evaluations], np.int32),
+        "outcomes": np.packbits([row["outcomes"] for row in evaluations], axis=1),
+        "groups": np.array([list(row["groups"].values()) for row in evaluations]),
+        "environment_steps": np.array([row["environment_steps"] for row in metrics], np.int64),
+    }
+    if records.frontier is not None:
+        arrays["frontier"] = records.frontier
+    note = {
+        "compact_schema": SCHEMA,
+        "run": about,
+        "group_names": list(evaluations[0]["groups"]),
+        "rollouts": len(records.windows[0]["context"]),
+        "held_out": len(evaluations[0]["outcomes"]),
+        "seconds": round(sum(row["seconds"] for row in timing), 1),
+    }
+    arrays[_ABOUT] = np.frombuffer(json.dumps(note).encode(), np.uint8)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".partial")
+    partial.write_bytes(buffer.getbuffer())
+    os.replace(partial, path)
+
+
+def unpack(path: Path) -> CompactRun:
+    """Read what `pack` wrote."""
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    note = json.loads(arrays.pop(_ABOUT).tobytes())
+    if note.get("compact_schema") != SCHEMA:
+        raise ValueError(f"{path} has compact schema {note.get('compact_schema')!r}, this version reads {SCHEMA}")
+    return CompactRun(
+        about=note["run"],
+        context=arrays["context"],
+        level=arrays["level"],
+        success=np.unpackbits(arrays["success"], axis=1, count=note["rollouts"]).astype(bool),
+        frontier=arrays.get("frontier"),
+        moves=arrays["moves"],
+        evaluated_at=arrays["evaluated_at"],
+        outcomes=np.unpackbits(arrays["outcomes"], axis=1, count=note["held_out"]).astype(bool),
+        groups={name: arrays["groups"][:, i] for i, name in enumerate(note["group_names"])},
+        environment_steps=arrays["environment_steps"],
+        seconds=note["seconds"],
+    )
+
+
+def find_results(folder: Path) -> list[Path]:
+    """Every compact record below a folder."""
+    return sorted(folder.rglob("*.npz"))

@@ -1,0 +1,1 @@
+"""SCOUT in other people's training loops: Gymnasium and Stable-Baselines3."""

@@ -1,0 +1,239 @@
+"""Which environment holds which cell: tickets are issued, finished or dropped, and those in flight are saved.
+
+A `Curriculum` draws cells and takes outcomes; it does not know that an episode is under way. `Assignments` does:
+every episode runs on a ticket, an outcome counts once and for the cell of its ticket, an episode that never
+finishes counts for nothing, and a saved run issues the cells in flight again when it is loaded.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl import snapshot
+from scout_rl.cells import Event
+from scout_rl.curriculum import Curriculum
+from scout_rl.rules.rule import require
+
+MOST_SLOTS = 1_000_000
+"""More environments than this in a saved run mean a damaged file."""
+_FIELDS = ("slot", "context", "level", "window")
+
+
+class Ticket(NamedTuple):
+    """One issued cell. The number is never used twice in a process."""
+
+    number: int
+    context: int
+    level: int
+    window: int
+    """How many windows were closed when the cell was drawn."""
+
+
+class Staleness(NamedTuple):
+    """How old cells were when their episodes started, in windows closed since the cell was drawn."""
+
+    starts: int
+    mean: float
+    largest: int
+
+
+class Assignments:
+    """The cells of one curriculum that are in flight. Make one, in the process that trains.
+
+    >>> from scout_rl import Curriculum, rules
+    >>> from scout_rl.integrations.assignments import Assignments
+    >>> assignments = Assignments(Curriculum(rules.Scout(), n_contexts=4, n_levels=5))
+    >>> slot = assignments.slot()
+    >>> ticket = slot.issue()
+    >>> events = slot.finish(ticket.number, success=True)
+    """
+
+    def __init__(self, curriculum: Curriculum) -> None:
+        require(
+            isinstance(curriculum, Curriculum),
+            f"Assignments takes a Curriculum, not a {type(curriculum).__name__}",
+        )
+        self.curriculum = curriculum
+        self.process: int | None = os.getpid()
+        """The process that the curriculum lives in; environments elsewhere are sent their cells."""
+        self.issued = 0
+        self.finished = 0
+        self.dropped = 0
+        """Tickets that were given up because the environment was reset before its episode ended."""
+        shape = (curriculum.n_contexts, curriculum.n_levels)
+        self.outcomes: NDArray[np.int64] = np.zeros(shape, np.int64)
+        """Outcomes of every cell in this process, ``[contexts, levels]``."""
+        self.successes: NDArray[np.int64] = np.zeros(shape, np.int64)
+        self._numbers = 0
+        self._stale = [0, 0, 0]  # starts, sum, largest
+        self._generation = 0
+        self._slots: WeakKeyDictionary[Slot, None] = WeakKeyDictionary()
+        self._again: deque[list[Ticket]] = deque()
+
+    def __reduce__(self) -> tuple[Callable[[], Elsewhere], tuple[()]]:
+        """In another process there is no curriculum, only the knowledge that it is elsewhere."""
+        return Elsewhere, ()
+
+    def slot(self) -> Slot:
+        """Return a place for one environment."""
+        return Slot(self)
+
+    @property
+    def in_flight(self) -> list[Ticket]:
+        """The tickets that environments hold, and those waiting to be issued again."""
+        return [ticket for _, ticket in self._held()]
+
+    @property
+    def staleness(self) -> Staleness:
+        """How old cells were at their starts: 0 but for prefetched cells, and for cells issued again after a load."""
+        starts, total, largest = self._stale
+        return Staleness(starts, total / starts if starts else 0.0, largest)
+
+    # -- saving ----------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the curriculum's state dict with the tickets in flight in it."""
+        state = self.curriculum.state_dict()
+        rows = [(slot, t.context, t.level, t.window) for slot, t in self._held()]
+        columns = np.asarray(rows, np.int64).reshape(-1, len(_FIELDS)).T
+        state["arrays"] |= {f"in_flight.{name}": column.copy() for name, column in zip(_FIELDS, columns, strict=True)}
+        state["issued"] = self.issued
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Continue exactly: every environment, at its next reset, is issued again what its predecessor held.
+
+        With fewer environments than before, the cells of the missing ones are not issued.
+        """
+        rows = self._saved_rows(state_dict)
+        self.curriculum.load_state_dict(state_dict)
+        self._generation += 1
+        self._slots.clear()
+        by_slot: dict[int, list[Ticket]] = {}
+        for slot, context, level, window in rows:
+            by_slot.setdefault(slot, []).append(Ticket(self._number(), context, level, window))
+        self._again = deque(by_slot.get(i, []) for i in range(max(by_slot, default=-1) + 1))
+        self.issued = int(state_dict.get("issued", 0))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one npz file, atomically and without pickle; ``Curriculum.load`` reads it too."""
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        snapshot.save(self.state_dict(), path)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Continue from a file that `save` wrote."""
+        self.load_state_dict(snapshot.load(path))
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _held(self) -> list[tuple[int, Ticket]]:
+        """Tickets in flight with the rank of their slot: slots still waiting to be claimed come last."""
+        places = [slot.tickets + list(slot.again) for slot in self._slots] + list(self._again)
+        return [(rank, ticket) for rank, tickets in enumerate(places) for ticket in tickets]
+
+    def _saved_rows(self, state_dict: dict[str, Any]) -> list[tuple[int, int, int, int]]:
+        arrays = state_dict.get("arrays", {}) if isinstance(state_dict, dict) else {}
+        if "in_flight.slot" not in arrays:
+            return []  # a file of Curriculum.save: nothing was in flight
+        columns = [np.asarray(arrays.get(f"in_flight.{name}")) for name in _FIELDS]
+        if any(c.dtype.kind != "i" or c.shape != columns[0].shape or c.ndim != 1 for c in columns):
+            raise ValueError("the state dict's tickets in flight are not four lists of whole numbers of one length")
+        limits = (MOST_SLOTS, self.curriculum.n_contexts, self.curriculum.n_levels, np.inf)
+        for name, column, limit in zip(_FIELDS, columns, limits, strict=True):
+            if ((column < 0) | (column >= limit)).any():
+                raise ValueError(f"the state dict's tickets in flight name an unknown {name}")
+        return [tuple(row) for row in np.stack(columns, axis=1).tolist()]
+
+    def _number(self) -> int:
+        self._numbers += 1
+        return self._numbers - 1
+
+    def _enter(self, slot: Slot) -> None:
+        """Give a new slot its rank, and what its predecessor of that rank held."""
+        self._slots[slot] = None
+        slot.tickets = []
+        slot.again = deque(self._again.popleft() if self._again else [])
+
+    def _draw(self) -> Ticket:
+        if os.getpid() != self.curriculum.process and multiprocessing.parent_process() is not None:
+            raise RuntimeError(  # here, and not when it was made: a worker's errors reach the main process from reset()
+                "cells were drawn from a copy of the curriculum in a worker process: make Assignments once, in the "
+                "process that trains, outside the functions that make environments"
+            )
+        cells = self.curriculum.assign(1)
+        self.issued += 1
+        return Ticket(self._number(), int(cells.context[0]), int(cells.level[0]), self.curriculum.windows)
+
+    def _note_start(self, ticket: Ticket) -> None:
+        age = self.curriculum.windows - ticket.window
+        self._stale = [self._stale[0] + 1, self._stale[1] + age, max(self._stale[2], age)]
+
+    def _count(self, ticket: Ticket, success: bool, signal: float | None) -> list[Event]:
+        events = self.curriculum.record(ticket.context, ticket.level, success, signal)
+        self.finished += 1
+        self.outcomes[ticket.context, ticket.level] += 1
+        self.successes[ticket.context, ticket.level] += success
+        return events
+
+
+class Slot:
+    """One environment's place: the tickets it holds, oldest first. A slot that is garbage holds nothing."""
+
+    def __init__(self, assignments: Assignments) -> None:
+        self.tickets: list[Ticket] = []
+        self.again: deque[Ticket] = deque()
+        self._assignments = assignments
+        self._generation = -1
+
+    def issue(self) -> Ticket:
+        """Draw the next cell, or take one that a loaded run had in flight."""
+        assignments = self._assignments
+        if self._generation != assignments._generation:
+            self._generation = assignments._generation
+            assignments._enter(self)
+        ticket = self.again.popleft() if self.again else assignments._draw()
+        self.tickets.append(ticket)
+        return ticket
+
+    def start(self, ticket: Ticket) -> None:
+        """An episode started from this ticket's cell: note how old the cell was."""
+        self._assignments._note_start(ticket)
+
+    def finish(self, number: int, success: bool, signal: float | None = None) -> list[Event]:
+        """Count the outcome of a ticket, once; one that was dropped, or issued before a load, counts for nothing."""
+        ticket = self._take(number)
+        return [] if ticket is None else self._assignments._count(ticket, success, signal)
+
+    def drop(self, number: int) -> None:
+        """Give up a ticket: its episode will not finish."""
+        if self._take(number) is not None:
+            self._assignments.dropped += 1
+
+    def _take(self, number: int) -> Ticket | None:
+        if self._generation != self._assignments._generation:
+            return None
+        for i, ticket in enumerate(self.tickets):
+            if ticket.number == number:
+                return self.tickets.pop(i)
+        return None
+
+
+class Elsewhere:
+    """What a worker process gets in the place of `Assignments`: cells come over the vector environment."""
+
+    process: int | None = None
+
+    def slot(self) -> Slot:
+        """Refuse: there is no curriculum here."""
+        raise RuntimeError(
+            "the curriculum lives in another process; wrap the vector environment in CurriculumVectorEnv"
+        )

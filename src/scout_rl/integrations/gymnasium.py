@@ -1,0 +1,184 @@
+"""Environments that start from cells: the wrapper pulls its next cell inside ``reset()``.
+
+Any vector environment's autoreset then works with an unmodified learner: whoever calls ``reset()``, and with
+whatever options, the episode starts from the curriculum's next cell, carries that cell as a tag, and reports
+its outcome when it ends.
+
+    assignments = Assignments(curriculum)                     # once, in the process that trains
+    env = CurriculumEnv(MyEnv(), assignments, reset_to, success="is_success")
+
+For environments in other processes see `scout_rl.integrations.vector`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import ArrayLike
+
+from scout_rl.integrations.assignments import Assignments, Elsewhere, Ticket
+from scout_rl.integrations.starts import Start, check_shape, reset_operator
+from scout_rl.integrations.success import Success, SuccessOnce
+from scout_rl.rules.rule import require
+
+__all__ = ["CONTEXT", "LEVEL", "SUCCESS", "TICKET", "Assignments", "CurriculumEnv", "TargetEnv"]
+
+CONTEXT, LEVEL = "scout_context", "scout_level"
+"""Tags in the info of ``reset()`` and of an episode's last step."""
+TICKET = "scout_ticket"
+"""A third tag, where the curriculum lives in another process. (Vector environments take microseconds for each.)"""
+SUCCESS = "scout_success"
+"""The outcome, in the info of an episode's last step."""
+
+
+class _CellEnv(gym.Wrapper):  # type: ignore[misc]
+    """An environment whose every episode starts from a cell; subclasses say which, and who is told the outcome."""
+
+    def __init__(self, env: gym.Env, reset_to: Any, success: Success) -> None:
+        super().__init__(env)
+        self._reset_to = reset_operator(reset_to)
+        self._once = SuccessOnce(success)
+        self._key, self._function = self._once.key, self._once.function
+        self._success: bool | None = None
+        self._ticket: Ticket | None = None
+
+    def _next(self) -> Ticket:
+        raise NotImplementedError
+
+    def _finished(self, ticket: Ticket, success: bool) -> None:
+        raise NotImplementedError
+
+    def _tags(self, ticket: Ticket) -> dict[str, Any]:
+        return {CONTEXT: ticket.context, LEVEL: ticket.level}
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+        """Start an episode from the next cell. A seed or options reach the environment's own reset first."""
+        if seed is not None or options:
+            self.env.reset(seed=seed, options=options)
+        ticket = self._ticket = self._next()
+        self._success = None
+        start = self._reset_to(self.env, ticket.context, ticket.level)
+        require(
+            isinstance(start, tuple) and len(start) == 2 and isinstance(start[1], dict),
+            f"reset_to returned {type(start).__name__}, but must return what reset() does: (observation, info)",
+        )
+        return start[0], {**start[1], **self._tags(ticket)}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Step; after an episode's last step its outcome is reported, and its cell is in the info."""
+        observation, reward, terminated, truncated, info = result = self.env.step(action)
+        function = self._function  # called with names, not *result: that is a tenth of what the wrapper costs
+        value = info.get(self._key) if function is None else function(observation, reward, terminated, truncated, info)
+        if value is not None and not self._success:
+            self._success = self._once.binary(value) if value else False
+        if terminated or truncated:
+            return self._end(observation, reward, terminated, truncated, info)
+        return result  # type: ignore[no-any-return]
+
+    def _end(
+        self, observation: Any, reward: Any, terminated: bool, truncated: bool, info: dict[str, Any]
+    ) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        ticket, self._ticket = self._ticket, None
+        if ticket is not None:  # else it was stepped past the end: the outcome has been reported
+            if self._success is None:
+                raise self._once.missing(info)
+            self._finished(ticket, self._success)
+            info = {**info, **self._tags(ticket), SUCCESS: self._success}
+        return observation, reward, terminated, truncated, info
+
+
+class CurriculumEnv(_CellEnv):
+    """Every episode starts from the curriculum's next cell and reports its outcome.
+
+    ``reset_to`` is a Ladder or a function ``reset_to(env, context, level)`` that returns ``(observation, info)``;
+    ``success`` an info key or a function of what ``step()`` returned. An episode succeeds if any of its steps does;
+    a time-out is no success. An episode that is reset before its end counts for nothing.
+    """
+
+    def __init__(self, env: gym.Env, assignments: Assignments | Elsewhere, reset_to: Any, success: Success) -> None:
+        super().__init__(env, reset_to, success)
+        require(
+            isinstance(assignments, Assignments | Elsewhere),
+            f"assignments is a {type(assignments).__name__}: make one Assignments(curriculum) in the process that "
+            f"trains, and pass it to every environment",
+        )
+        if isinstance(assignments, Assignments):
+            check_shape(self._reset_to, assignments.curriculum)
+        remote = assignments.process != os.getpid()
+        self._slot = None if remote else assignments.slot()
+        self.scout_process = None if remote else os.getpid()
+        """The process of the curriculum that cells are drawn from; None where it is another, and cells are sent."""
+        self._waiting: deque[Ticket] = deque()
+
+    @property
+    def scout_cells(self) -> list[Ticket]:
+        """Cells that were sent here and have not been started."""
+        return list(self._waiting)
+
+    @scout_cells.setter
+    def scout_cells(self, tickets: Iterable[tuple[int, int, int, int]]) -> None:
+        self.scout_receive(tickets)
+
+    def scout_receive(self, tickets: Iterable[tuple[int, int, int, int]]) -> None:
+        """Take cells from the process that trains; they are started in this order."""
+        self._waiting.extend(Ticket(*ticket) for ticket in tickets)
+
+    def close(self) -> None:
+        """Close; an episode under way is given up."""
+        self._drop()
+        super().close()
+
+    def _next(self) -> Ticket:
+        if self._slot is not None:
+            self._drop()
+            ticket = self._slot.issue()
+            self._slot.start(ticket)
+            return ticket
+        if self._waiting:
+            return self._waiting.popleft()
+        if self._ticket is not None:  # a vector environment that resets twice in a row: the same start again
+            return self._ticket
+        raise RuntimeError(
+            "this environment runs in another process than its curriculum, and no cell was sent to it: wrap the "
+            "vector environment in scout_rl.integrations.vector.CurriculumVectorEnv (SB3: sb3.with_curriculum)"
+        )
+
+    def _finished(self, ticket: Ticket, success: bool) -> None:
+        if self._slot is not None:
+            self._slot.finish(ticket.number, success)
+
+    def _tags(self, ticket: Ticket) -> dict[str, Any]:
+        tags = super()._tags(ticket)
+        return tags if self._slot is not None else {**tags, TICKET: ticket.number}
+
+    def _drop(self) -> None:
+        if self._slot is not None and self._ticket is not None:
+            self._slot.drop(self._ticket.number)
+            self._ticket = None
+
+
+class TargetEnv(_CellEnv):
+    """For evaluation: the given contexts in turn, always at level 0. No curriculum is told of it."""
+
+    def __init__(self, env: gym.Env, reset_to: Any, contexts: ArrayLike, success: Success) -> None:
+        super().__init__(env, reset_to, success)
+        self.scout_contexts: list[int] = np.asarray(contexts, np.int64).reshape(-1).tolist()
+        require(len(self.scout_contexts) > 0, "there are no contexts to evaluate")
+        self._position = 0
+
+    def scout_rewind(self) -> None:
+        """Let the next reset start from the first context."""
+        self._position = 0
+
+    def _next(self) -> Ticket:
+        context = self.scout_contexts[self._position % len(self.scout_contexts)]
+        self._position += 1
+        return Ticket(self._position - 1, context, 0, 0)
+
+    def _finished(self, ticket: Ticket, success: bool) -> None:
+        """Evaluation moves nothing."""

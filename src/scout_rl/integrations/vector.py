@@ -1,0 +1,174 @@
+"""Environments in other processes: cells and outcomes travel over the vector environment's own channels.
+
+Cells go out with ``set_attr``, and come back as tags in the infos of resets and last steps. There is no server.
+A worker needs its next cell before it resets itself. Where the vector environment resets in the step that ends the
+episode (SAME_STEP, and every SB3 vector environment), that cell has to be sent an episode ahead: it is prefetched,
+and `Assignments.staleness` says how many windows were closed in between. In the other modes the cell is drawn after
+the outcome, as in one process.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from scout_rl.integrations.assignments import Assignments, Ticket
+from scout_rl.integrations.gymnasium import SUCCESS, TICKET
+from scout_rl.rules.rule import require
+
+__all__ = ["CurriculumVectorEnv", "RemoteCells"]
+
+
+class RemoteCells:
+    """What the environments in other processes hold: the cell that each runs, and those that wait in it."""
+
+    def __init__(
+        self,
+        assignments: Assignments,
+        processes: Sequence[int | None],
+        send: Callable[[dict[int, list[Ticket]]], None],
+    ) -> None:
+        for i, process in enumerate(processes):
+            require(
+                process in (None, assignments.process),
+                f"environment {i} has a curriculum of its own, in its own process: make one Assignments in the "
+                f"process that trains, and pass it to every environment",
+            )
+        self.envs = [i for i, process in enumerate(processes) if process is None]
+        """Indices of the environments in other processes; the others look after themselves."""
+        self._send = send
+        self._slot = {i: assignments.slot() for i in self.envs}
+        self._running: dict[int, Ticket | None] = dict.fromkeys(self.envs)
+        self._waiting: dict[int, deque[Ticket]] = {i: deque() for i in self.envs}
+
+    def provide(self, envs: Iterable[int]) -> None:
+        """Send a cell to each of these that has none waiting."""
+        parcels = {i: [self._slot[i].issue()] for i in envs if i in self._waiting and not self._waiting[i]}
+        for i, tickets in parcels.items():
+            self._waiting[i].extend(tickets)
+        if parcels:
+            self._send(parcels)
+
+    def restarting(self, envs: Iterable[int]) -> None:
+        """These are about to be reset: what runs in them is given up, and each has a cell to start from."""
+        envs = [i for i in envs if i in self._slot]
+        for i in envs:
+            self._give_up(i)
+        self.provide(envs)
+
+    def started(self, env: int, number: int) -> None:
+        """The environment says which ticket its new episode is on."""
+        running = self._running[env]
+        if running is not None and running.number == number:
+            return  # reset twice: the same start again
+        self._give_up(env)
+        ticket = self._waiting[env].popleft() if self._waiting[env] else None
+        if ticket is None or ticket.number != number:
+            raise RuntimeError(f"environment {env} started ticket {number}, but was sent {ticket}")
+        self._running[env] = ticket
+        self._slot[env].start(ticket)
+
+    def ended(self, env: int, number: int, success: bool) -> None:
+        """The environment says how its episode ended."""
+        running, self._running[env] = self._running[env], None
+        if running is None or running.number != number:
+            raise RuntimeError(f"environment {env} ended ticket {number}, but was running {running}")
+        self._slot[env].finish(number, success)
+
+    def close(self) -> None:
+        """Give up everything in flight."""
+        for i in self.envs:
+            self._give_up(i)
+            for ticket in self._waiting[i]:
+                self._slot[i].drop(ticket.number)
+            self._waiting[i].clear()
+
+    def _give_up(self, env: int) -> None:
+        running, self._running[env] = self._running[env], None
+        if running is not None:
+            self._slot[env].drop(running.number)
+
+
+class CurriculumVectorEnv(gym.vector.VectorWrapper):  # type: ignore[misc]
+    """Connects a Gymnasium vector environment of `CurriculumEnv`s in other processes with their curriculum.
+
+    >>> env_fns = [lambda: CurriculumEnv(MyEnv(), assignments, reset_to, "is_success")] * 8   # doctest: +SKIP
+    >>> envs = CurriculumVectorEnv(AsyncVectorEnv(env_fns), assignments)                      # doctest: +SKIP
+
+    Around a vector environment of this process it does nothing. It must be the first wrapper around the vector
+    environment, so that it sees the infos as the workers sent them.
+    """
+
+    def __init__(self, env: gym.vector.VectorEnv, assignments: Assignments) -> None:
+        super().__init__(env)
+        self.cells = RemoteCells(assignments, _processes(env), self._send)
+        self._mode = env.metadata.get("autoreset_mode", AutoresetMode.SAME_STEP)
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Reset all, or those of ``options["reset_mask"]``."""
+        mask = (options or {}).get("reset_mask")
+        self.cells.restarting(range(self.num_envs) if mask is None else np.flatnonzero(mask).tolist())
+        observations, infos = self.env.reset(seed=seed, options=options)
+        self._note_starts(infos)
+        if self._mode is AutoresetMode.SAME_STEP:
+            self.cells.provide(self.cells.envs)
+        return observations, infos
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Step all; outcomes are reported, and new cells sent, before this returns."""
+        result = self.env.step(actions)
+        if not self.cells.envs:
+            return result  # type: ignore[no-any-return]
+        infos = result[4]
+        if self._mode is AutoresetMode.NEXT_STEP:  # these were reset while others made their last step
+            self._note_starts(infos)
+        done = [i for i in np.flatnonzero(result[2] | result[3]).tolist() if i in self.cells.envs]
+        last = infos.get("final_info", infos)
+        for i in done:
+            number, success = _value(last, TICKET, i), _value(last, SUCCESS, i)
+            if number is None or success is None:
+                raise RuntimeError(
+                    f"environment {i} ended an episode without the info {SUCCESS!r}: CurriculumVectorEnv must be the "
+                    f"first wrapper around the vector environment, and CurriculumEnv in every environment of it"
+                )
+            self.cells.ended(i, int(number), bool(success))
+        if self._mode is AutoresetMode.SAME_STEP:
+            self._note_starts(infos)
+        if self._mode is not AutoresetMode.DISABLED:
+            self.cells.provide(done)
+        return result  # type: ignore[no-any-return]
+
+    def close(self, **kwargs: Any) -> None:
+        """Close; episodes under way are given up."""
+        self.cells.close()
+        super().close(**kwargs)
+
+    def _note_starts(self, infos: dict[str, Any]) -> None:
+        for i in self.cells.envs if TICKET in infos else ():
+            number = _value(infos, TICKET, i)
+            if number is not None and _value(infos, SUCCESS, i) is None:
+                self.cells.started(i, int(number))
+
+    def _send(self, parcels: dict[int, list[Ticket]]) -> None:
+        self.env.set_attr("scout_cells", [[tuple(t) for t in parcels.get(i, [])] for i in range(self.num_envs)])
+
+
+def _processes(env: gym.vector.VectorEnv) -> list[int | None]:
+    """Ask every environment where the curriculum is that it draws from; None: elsewhere, so cells must be sent."""
+    try:
+        return list(env.call("scout_process"))
+    except AttributeError as error:
+        raise ValueError("wrap every environment in CurriculumEnv, inside the vector environment") from error
+
+
+def _value(infos: dict[str, Any], key: str, env: int) -> Any:
+    """One environment's entry of a vector environment's info, or None."""
+    mask = infos.get(f"_{key}")
+    return None if mask is None or not mask[env] else infos[key][env]

@@ -1,0 +1,73 @@
+"""A trained run, read back from its folder: the policy of a checkpoint, and what is needed to play it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+from numpy.typing import NDArray
+
+from scout_rl import checkpoint
+from scout_rl.bank import ContextBank
+from scout_rl.families import load_bank
+from scout_rl.learners import make_learner
+from scout_rl.learners.learner import Learner
+from scout_rl.learners.pytree import restored
+from scout_rl.records import read_rows
+from scout_rl.run_config import RunConfig
+from scout_rl.run_folder import read_run, versions
+from scout_rl.settings import Setting, setting
+
+
+class Trained(NamedTuple):
+    """A run at one of its checkpoints."""
+
+    config: RunConfig
+    setting: Setting
+    bank: ContextBank
+    learner: Learner
+    state: Any
+    """The learner's."""
+    window: int
+    """Windows closed when the checkpoint was written."""
+    environment_steps: int
+    recorded: dict[str, Any] | None
+    """The run's own evaluation at that window; None where none was due."""
+
+    def act(self) -> Callable[[Any, Any], NDArray[Any]]:
+        """The policy alone, compiled: (observations [B, ...], key) to actions [B, ...]."""
+        compiled = jax.jit(lambda seen, key: self.learner.act(self.state, seen, key).action)
+        return lambda seen, key: jax.device_get(compiled(seen, key))
+
+
+def load(path: Path, window: int | None = None, say: Callable[[str], None] = print) -> Trained:
+    """Read the newest whole checkpoint of a run folder, or that of ``window``; nothing in the folder is touched."""
+    about = read_run(path)
+    fields = {field.name for field in dataclasses.fields(RunConfig)}
+    unknown = sorted(set(about["config"]) ^ fields)
+    if unknown:
+        raise ValueError(f"{path} was left by another version: its config differs in {', '.join(unknown)}")
+    config = RunConfig(**about["config"])
+    chosen = setting(config.setting)
+    folder = path / "checkpoints"
+    if window is None:
+        found = checkpoint.newest(folder, config.identity, say)
+        if found is None:
+            raise ValueError(f"{path} has no whole checkpoint: nothing to evaluate yet")
+    else:
+        found = checkpoint.at(folder, window, config.identity)
+    bank = load_bank(chosen)
+    if bank.sha256 != about["bank_sha256"]:
+        raise ValueError(f"{path} was trained on another bank: {about['bank_sha256'][:12]}… there")
+    for name, version in about["versions"].items():
+        if (here := versions().get(name)) != version:
+            say(f"{path} was trained with {name} {version}, this is {here}: outcomes may differ")
+    learner = make_learner(chosen.learner, config.learner)
+    like = jax.eval_shape(learner.init, jax.random.key(config.seed))
+    state = restored(like, found.parts["learner"])
+    rows = {row["window"]: row for row in read_rows(path / "evaluations.jsonl")}
+    steps = int(found.meta["environment_steps"])
+    return Trained(config, chosen, bank, learner, state, found.window, steps, rows.get(found.window))

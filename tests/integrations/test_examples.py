@@ -1,0 +1,92 @@
+"""The examples run (in a fast mode), and SAC with HerReplayBuffer solves with SCOUT what it cannot solve without.
+
+The same for PPO is shown by tests/docs/test_add_scout_page.py, on the page that newcomers read first.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("stable_baselines3")
+
+from scout_rl import rules  # noqa: E402
+from scout_rl.codecs import codec_for  # noqa: E402
+from scout_rl.integrations.sb3 import assignments_of  # noqa: E402
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def example(name: str):
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_sb3_ppo_runs(tmp_path):
+    model, curriculum, success = example("sb3_ppo").train(2048, rules.Scout(), str(tmp_path))
+    assert model._n_updates > 0
+    assert curriculum.windows == assignments_of(model.get_env()).finished // 16 > 20
+    assert len(success) == 4
+    assert (tmp_path / "windows.jsonl").exists()
+
+
+def test_own_loop_learns(tmp_path):
+    curriculum, _ = example("own_loop").train(120, rules.Scout(), str(tmp_path))
+    assert curriculum.windows == 120
+    assert curriculum.frontier.mean() < 3, "frontiers move towards the target"
+
+
+def success_rate_at_target(model, enough: int) -> float:
+    """Share of successes among the training episodes from level 0, of which there must be enough."""
+    assignments = assignments_of(model.get_env())
+    assert assignments.outcomes[:, 0].sum() >= enough
+    return assignments.successes[:, 0].sum() / assignments.outcomes[:, 0].sum()
+
+
+def test_sac_with_her_solves_with_scout_what_it_cannot_solve_from_the_target_start():
+    carry = example("sb3_sac_her")
+    steps = 9_000
+    model, _, plain = carry.train(steps, rules.Target())
+    assert success_rate_at_target(model, enough=300) < 0.02
+    assert not any(plain.values())
+    model, curriculum, success = carry.train(steps, rules.Scout())
+    assert success_rate_at_target(model, enough=20) > 0.5
+    assert all(success.values())
+    assert curriculum.frontier.max() <= 1
+    assert model._n_updates > 1000
+
+
+def test_one_trajectory_a_context_becomes_a_ladder_that_sb3_trains_from(tmp_path):
+    """Meta-World's drawer-open: recorded, validated, restored exactly, and frontiers move within the first minutes."""
+    pytest.importorskip("metaworld")
+    drawer = example("trajectory_ladder")
+    trajectories, ladder, report, model, curriculum = drawer.run(2_500, tmp_path)
+    assert report.n_cells == 15
+    assert report.invalid_rate == 0, str(report)
+
+    env = drawer.make()
+    env.reset(seed=1)
+    codec = codec_for(env)
+    for trajectory, levels in zip(trajectories, ladder.cells, strict=True):
+        for (state,) in levels:
+            assert state in trajectory.states[: trajectory.first_success]
+            codec.set_state(env, state)
+            assert codec.get_state(env) == state
+
+    assert model._n_updates > 1_000
+    advances = [event for event in curriculum.events if event.kind == "advance"]
+    assert advances
+    assert all(event.evidence >= 15 and event.success_average >= 0.8 for event in advances), "moved by success"
+    assert curriculum.frontier.min() < 4
+    assert {path.name for path in tmp_path.iterdir()} == {"ladder.npz", "rungs.png", "frontier.png", "log"}
+
+
+def test_every_example_is_tested():
+    here = Path(__file__).read_text()
+    for path in EXAMPLES.glob("*.py"):
+        assert f'example("{path.stem}")' in here, path.name
