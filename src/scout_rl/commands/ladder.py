@@ -66,11 +66,11 @@ def ladder(
         raise ValueError(f"levels is {levels}, but cannot be negative")
     picked = list(contexts) or list(range(len(part)))
     arrays = {name: array[picked] for name, array in part.contexts.items()}
-    _make_folder(out)
     any_home = family(chosen.family)
     stem = f"{setting}-{ladder}{levels or chosen.n_levels}"
     if hasattr(any_home, "check_ladder"):
         starts = build(any_home, arrays, ladder, levels or chosen.n_levels)
+        _make_folder(out)
         checked, warnings = check_validated(cast("ValidatedFamily", any_home), arrays, starts, ladder)
         _show(console, chosen, part, picked, ladder, checked, VALIDATED)
         for warning in warnings:
@@ -83,6 +83,7 @@ def ladder(
         return 1 if checked.reasons else 0
     home = stock_family(chosen.family)
     starts = build(home, arrays, ladder, levels or chosen.n_levels)
+    _make_folder(out)
     columns = TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TextColumn("contexts"), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True) as bar:
         line = bar.add_task("", total=len(picked))

@@ -19,7 +19,7 @@ import mujoco
 import numpy as np
 from mujoco import mj_forward, mj_step
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation  # type: ignore[import-untyped]
+from scipy.spatial.transform import Rotation
 
 from scout_rl.families.family import States
 from scout_rl.families.goal_batch import GoalObservation, Transition
