@@ -147,7 +147,7 @@ def child(folder, where="never", count=0):
 
 
 DEATHS = [("append", 14), ("append", 33), ("write", 2), ("rename", 2), ("play", 5)]
-MORE = [("append", n) for n in (1, 5, 9, 20, 27, 40)] + [("write", n) for n in (1, 3, 6)] + [
+MORE = [("append", n) for n in (1, 5, 9, 20, 27, 34)] + [("write", n) for n in (1, 3, 6)] + [
     ("rename", 1), ("rename", 3), ("clean", 1), ("play", 1), ("play", 3), ("play", 8),
 ]  # fmt: skip
 

@@ -9,7 +9,7 @@ from scout_rl.families.minigrid.solver import each, remaining_steps, solve, traj
 from scout_rl.settings import SETTINGS
 
 DOOR, KEY, GOAL = 4, 5, 8
-FULL = [key for key in SETTINGS if not key.endswith("-small")]
+FULL = [key for key, row in SETTINGS.items() if row.family == "minigrid" and not key.endswith("-small")]
 
 
 def part(contexts, n):
