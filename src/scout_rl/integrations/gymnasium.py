@@ -74,8 +74,10 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
         observation, reward, terminated, truncated, info = result = self.env.step(action)
         function = self._function  # called with names, not *result: that is a tenth of what the wrapper costs
         value = info.get(self._key) if function is None else function(observation, reward, terminated, truncated, info)
-        if value is not None and not self._success:
-            self._success = self._once.binary(value) if value else False
+        if value:
+            self._success = self._success or self._once.binary(value)
+        elif self._success is None and value is not None:
+            self._success = False
         if terminated or truncated:
             return self._end(observation, reward, terminated, truncated, info)
         return result  # type: ignore[no-any-return]
