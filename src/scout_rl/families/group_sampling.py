@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,16 +23,20 @@ def fill_groups(setting: Setting, draw: Draw, features: Features) -> ContextBank
 
     A context belongs to the first group whose bounds its features meet; one that meets none is dropped.
     """
+    generator = np.random.default_rng(setting.bank_seed)
+    drawn = (draw(generator) for _ in range(MOST_CANDIDATES))
+    return fill_from(setting, ((context, group_of(setting.groups, features(context))) for context in drawn))
+
+
+def fill_from(setting: Setting, candidates: Iterable[tuple[States, int]]) -> ContextBank:
+    """The same from contexts whose group is known already; one of a group that does not exist is dropped."""
     wanted = {
         (held_out, g): count
         for held_out, n in ((False, setting.n_train), (True, setting.n_held_out))
         for g, count in enumerate(_counts(setting.groups, n))
     }
     rows: dict[tuple[bool, int], list[States]] = {slot: [] for slot in wanted}
-    generator = np.random.default_rng(setting.bank_seed)
-    for _ in range(MOST_CANDIDATES):
-        context = draw(generator)
-        group = group_of(setting.groups, features(context))
+    for context, group in candidates:
         slot = next((s for s in ((False, group), (True, group)) if s in rows and len(rows[s]) < wanted[s]), None)
         if slot is not None:
             rows[slot].append(context)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from scout_rl.bank import ContextBank
 from scout_rl.families.family import States
+from scout_rl.families.group_sampling import fill_from, group_of
 from scout_rl.families.minigrid.codec import read_stock
 from scout_rl.families.minigrid.solver import solve
-from scout_rl.settings import Group, Setting
+from scout_rl.settings import Setting
 
 _STATE = ("grid", "agent_pos", "agent_dir", "carrying", "step_count")
 _MAX_CANDIDATES = 200_000
@@ -32,27 +33,7 @@ def target_starts(contexts: Mapping[str, NDArray[Any]]) -> States:
 
 def sample_bank(setting: Setting) -> ContextBank:
     """Draw stock seeds until every group of both parts is full; no layout comes twice."""
-    wanted = {
-        (held_out, g): count
-        for held_out, n in ((False, setting.n_train), (True, setting.n_held_out))
-        for g, count in enumerate(_counts(setting.groups, n))
-    }
-    rows: dict[tuple[bool, int], list[States]] = {slot: [] for slot in wanted}
-    for context, group in _candidates(setting):
-        slot = next((s for s in ((False, group), (True, group)) if len(rows[s]) < wanted[s]), None)
-        if slot is not None:
-            rows[slot].append(context)
-        if all(len(rows[s]) == wanted[s] for s in wanted):
-            break
-    slots = [slot for slot in wanted for _ in rows[slot]]
-    contexts = [context for slot in wanted for context in rows[slot]]
-    labels = np.array([g for _, g in slots], dtype=np.int64)
-    return ContextBank(
-        contexts={name: np.stack([c[name] for c in contexts]) for name in contexts[0]},
-        is_held_out=np.array([held_out for held_out, _ in slots]),
-        oracle_group=labels if setting.oracle_sees_groups else np.zeros_like(labels),
-        evaluation_group=labels,
-    )
+    return fill_from(setting, _candidates(setting))
 
 
 def _candidates(setting: Setting) -> Iterator[tuple[States, int]]:
@@ -69,24 +50,14 @@ def _candidates(setting: Setting) -> Iterator[tuple[States, int]]:
             continue
         seen.add(content)
         group = _group_of(setting, state, env.max_steps)
-        if group is not None:
+        if group >= 0:
             yield {"seed": np.array(seed, dtype=np.int64), **state}, group
     raise ValueError(f"setting {setting.key!r}: its groups cannot be filled from {_MAX_CANDIDATES} stock layouts")
 
 
-def _group_of(setting: Setting, state: States, max_steps: int) -> int | None:
-    """The first group whose bounds the context meets; None where there is none, or no solution."""
+def _group_of(setting: Setting, state: States, max_steps: int) -> int:
+    """The first group whose bounds the context meets; -1 where there is none, or no solution."""
     actions = solve(state)
     if actions is None or len(actions) > max_steps:
-        return None
-    features = {"solution_length": len(actions)}
-    for index, group in enumerate(setting.groups):
-        if all(low <= features[feature] <= high for feature, low, high in group.bounds):
-            return index
-    return None
-
-
-def _counts(groups: tuple[Group, ...], n: int) -> list[int]:
-    """How many of n contexts each group gets; the last takes what rounding leaves."""
-    counts = [round(group.share * n) for group in groups[:-1]]
-    return [*counts, n - sum(counts)]
+        return -1
+    return group_of(setting.groups, {"solution_length": len(actions)})
