@@ -2,6 +2,7 @@
 
     checkpoints/000120/manifest.json   window, config hash, and the SHA-256 of every other file
     checkpoints/000120/*.npz           named arrays
+    checkpoints/shared/*.npz           what later checkpoints name again, such as the replay's older segments
 
 A folder appears under its name only when every byte of it is on disk. A folder whose hashes do not fit is passed over,
 with a sentence, for the one before it.
@@ -22,6 +23,7 @@ import numpy as np
 
 SCHEMA = 1
 KEPT = 2
+SHARED = "shared"
 Arrays = Mapping[str, Any]
 
 
@@ -33,11 +35,35 @@ class Checkpoint(NamedTuple):
     """Named arrays by part (``learner``, ``curriculum``)."""
     meta: dict[str, Any]
     """JSON values."""
+    shared: dict[str, dict[str, Any]]
+    """Named arrays of the shared files, in their order."""
+    hashes: dict[str, str]
+    """Of the shared files; what ``write`` takes as ``kept``."""
 
 
-def write(folder: Path, window: int, identity: str, parts: Mapping[str, Arrays], meta: dict[str, Any]) -> None:
-    """Write the checkpoint of ``window``, then drop all but the newest two."""
+def write(
+    folder: Path,
+    window: int,
+    identity: str,
+    parts: Mapping[str, Arrays],
+    meta: dict[str, Any],
+    *,
+    new: Mapping[str, Arrays] | None = None,
+    kept: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Write the checkpoint of ``window``, then drop all but the newest two, and the shared files that none names.
+
+    ``new`` are shared files to be written now, ``kept`` the hashes of earlier ones that this checkpoint needs as well.
+    Returns the hashes of both: the next checkpoint's ``kept``.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    shared = dict(kept or {})
+    for name, arrays in (new or {}).items():
+        (folder / SHARED).mkdir(exist_ok=True)
+        data = _packed(arrays)
+        shared[name] = hashlib.sha256(data).hexdigest()
+        _write(folder / SHARED / f"{name}.partial", data)
+        os.replace(folder / SHARED / f"{name}.partial", folder / SHARED / f"{name}.npz")
     final = folder / f"{window:08d}"
     partial = folder / f"{window:08d}.partial"
     for leftover in (partial, final):
@@ -46,16 +72,17 @@ def write(folder: Path, window: int, identity: str, parts: Mapping[str, Arrays],
     partial.mkdir()
     hashes = {}
     for name, arrays in parts.items():
-        buffer = io.BytesIO()
-        np.savez(buffer, allow_pickle=False, **{k: np.asarray(v) for k, v in arrays.items()})
-        hashes[f"{name}.npz"] = hashlib.sha256(buffer.getbuffer()).hexdigest()
-        _write(partial / f"{name}.npz", buffer.getbuffer())
-    manifest = {"schema": SCHEMA, "window": window, "identity": identity, "files": hashes, "meta": meta}
+        data = _packed(arrays)
+        hashes[f"{name}.npz"] = hashlib.sha256(data).hexdigest()
+        _write(partial / f"{name}.npz", data)
+    manifest = {"schema": SCHEMA, "window": window, "identity": identity, "files": hashes, "shared": shared, "meta": meta}
     _write(partial / "manifest.json", json.dumps(manifest).encode())
     os.rename(partial, final)
     _sync(folder)
     for old in _folders(folder)[:-KEPT]:
         shutil.rmtree(old)
+    _drop_unnamed(folder)
+    return shared
 
 
 def newest(folder: Path, identity: str, say: Callable[[str], None]) -> Checkpoint | None:
@@ -93,17 +120,39 @@ def _read(path: Path, identity: str) -> Checkpoint:
         raise ValueError(f"checkpoint {path} has schema {manifest.get('schema')!r}, this version reads {SCHEMA}")
     if manifest["identity"] != identity:
         raise ValueError(f"checkpoint {path} is of another config than the run's own config.json")
-    parts = {}
-    for name, expected in manifest["files"].items():
-        try:
-            data = (path / name).read_bytes()
-        except OSError as error:
-            raise _DamagedError(f"{name}: {error.strerror}") from error
-        if hashlib.sha256(data).hexdigest() != expected:
-            raise _DamagedError(f"{name} does not have its hash")
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            parts[name.removesuffix(".npz")] = {key: file[key] for key in file.files}
-    return Checkpoint(int(manifest["window"]), parts, manifest["meta"])
+    parts = {name.removesuffix(".npz"): _arrays(path / name, sha) for name, sha in manifest["files"].items()}
+    hashes = manifest.get("shared", {})
+    shared = {name: _arrays(path.parent / SHARED / f"{name}.npz", sha) for name, sha in hashes.items()}
+    return Checkpoint(int(manifest["window"]), parts, manifest["meta"], shared, hashes)
+
+
+def _arrays(path: Path, expected: str) -> dict[str, Any]:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise _DamagedError(f"{path.name}: {error.strerror}") from error
+    if hashlib.sha256(data).hexdigest() != expected:
+        raise _DamagedError(f"{path.name} does not have its hash")
+    with np.load(io.BytesIO(data), allow_pickle=False) as file:
+        return {key: file[key] for key in file.files}
+
+
+def _packed(arrays: Arrays) -> memoryview:
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **{name: np.asarray(array) for name, array in arrays.items()})
+    return buffer.getbuffer()
+
+
+def _drop_unnamed(folder: Path) -> None:
+    """Remove shared files that no checkpoint names; where a manifest cannot be read, nothing is removed."""
+    try:
+        manifests = [json.loads((path / "manifest.json").read_text()) for path in _folders(folder)]
+    except (OSError, ValueError):
+        return
+    named = {f"{name}.npz" for manifest in manifests for name in manifest.get("shared", {})}
+    for path in (folder / SHARED).glob("*"):
+        if path.name not in named:
+            path.unlink()
 
 
 def _folders(folder: Path) -> list[Path]:

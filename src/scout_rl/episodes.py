@@ -36,3 +36,20 @@ class Episodes(NamedTuple):
     """bool[T, B]: the step belongs to the episode."""
     final_observation: Array
     """[B, ...]: after the last step of the buffer; what a value is bootstrapped from where time ran out."""
+
+
+class GoalEpisodes(NamedTuple):
+    """B goal-conditioned episodes of the full time limit T (they do not end at success); episodes come first."""
+
+    observation: Array
+    """float32[B, T + 1, n]: before each step, and after the last."""
+    achieved: Array
+    """float32[B, T + 1, k]: the goal that each of these states achieves."""
+    action: Array
+    """float32[B, T, m]: as taken, in [-1, 1]."""
+    goal: Array
+    """float32[B, k]: the desired goal."""
+    radius: Array
+    """float32[B]: a state within it of a goal is a success."""
+    group: Array
+    """int32[B]: the context's oracle group, for balanced minibatches alone."""

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bank import BankPart
-from scout_rl.families.family import PureFamily
+from scout_rl import goal_rollout
+from scout_rl.families.family import Family, PureFamily
 from scout_rl.learners.learner import Learner
+from scout_rl.learners.off_policy import OffPolicy
 from scout_rl.rollout import succeeds
 from scout_rl.settings import Setting
 
@@ -36,8 +38,19 @@ class Evaluation(NamedTuple):
         return min(self.groups.values())
 
 
-def evaluator(family: PureFamily, setting: Setting, part: BankPart, learner: Learner) -> Callable[[Any], Evaluation]:
+def evaluator(
+    family: Family, setting: Setting, part: BankPart, learner: Learner | OffPolicy
+) -> Callable[[Any], Evaluation]:
     """Compile the evaluation of this setting; the result takes a learner's state."""
+    outcomes = _on_host if isinstance(learner, OffPolicy) else _on_device
+    found = outcomes(family, setting, part, learner)  # type: ignore[operator]
+    return lambda state: by_group(setting, part, found(state))
+
+
+def _on_device(
+    family: PureFamily, setting: Setting, part: BankPart, learner: Learner
+) -> Callable[[Any], NDArray[np.bool_]]:
+    """A sampled policy in a pure simulator: one compiled call."""
     simulator = family.simulator(setting)
     starts = family.batch_simulator(setting).reset_to(family.target_starts(part.contexts))
 
@@ -47,11 +60,22 @@ def evaluator(family: PureFamily, setting: Setting, part: BankPart, learner: Lea
         )
 
     compiled = jax.jit(outcomes)
+    return lambda state: np.asarray(compiled(state))
 
-    def evaluate(state: Any) -> Evaluation:
-        return by_group(setting, part, np.asarray(compiled(state)))
 
-    return evaluate
+def _on_host(
+    family: Family, setting: Setting, part: BankPart, learner: OffPolicy
+) -> Callable[[Any], NDArray[np.bool_]]:
+    """The deterministic policy in a simulator on the host, all contexts as one batch."""
+    simulator: Any = family.batch_simulator(setting)
+    starts = family.target_starts(part.contexts)
+    decide, begin = jax.jit(learner.decide_rows), jax.jit(learner.policy)
+
+    def outcomes(state: Any) -> NDArray[np.bool_]:
+        policy = begin(state)
+        return goal_rollout.succeeds(simulator, lambda t, rows: np.asarray(decide(policy, rows)), starts)
+
+    return outcomes
 
 
 def by_group(setting: Setting, part: BankPart, outcomes: NDArray[np.bool_]) -> Evaluation:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from scout_rl import rules
 from scout_rl.learners import learner_constants, make_learner
+from scout_rl.presets import Preset, preset_constants
 from scout_rl.rules.rule import Rule, require
 from scout_rl.settings import Setting, setting
 
@@ -27,8 +28,16 @@ class RunConfig:
     """Key of the allocation rule."""
     seed: int = 40
     """Of the curriculum, the learner and the rollouts. 100-105 are evaluation seeds, 40-59 for development."""
-    ladder: Literal["manual", "solver"] = "manual"
-    """Hand-built starts, or the states along the solver's trajectories."""
+    algorithm: str = ""
+    """Key of the learner; none takes the setting's own."""
+    preset: Preset = "tuned"
+    """Whose learner constants."""
+    ladder: Literal["manual", "solver", "policy"] = "manual"
+    """Hand-built starts, or states along the solver's trajectories, or along those of trained policies."""
+    ladder_from: str = ""
+    """The policy ladder's first source: folder of a run that was trained from the target start."""
+    ladder_fallback: str = ""
+    """Its second source: folder of a run that was trained with scaffolds."""
     levels: int = 5
     """Levels of the ladder."""
     windows: int = 0
@@ -53,7 +62,13 @@ class RunConfig:
         for name in ("episodes", "checkpoint_every"):
             require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}, but must be at least 1")
         object.__setattr__(self, "constants", self._whole_constants(chosen))
-        object.__setattr__(self, "learner", learner_constants(make_learner(chosen.learner, self.learner)))
+        object.__setattr__(self, "algorithm", self.algorithm or chosen.learner)
+        _require_fit(chosen, self.algorithm)
+        constants = {**preset_constants(chosen, self.algorithm, self.preset), **self.learner}
+        object.__setattr__(self, "learner", learner_constants(make_learner(self.algorithm, constants)))
+        policy = self.ladder == "policy"
+        require(policy == bool(self.ladder_from), "ladder='policy' and ladder_from belong together: give both, or neither")
+        require(policy or not self.ladder_fallback, "ladder_fallback is for ladder='policy' alone")
         self.make_rule().init(1, self.levels, [0])  # refuse what does not fit before anything is built
 
     def _whole_constants(self, chosen: Setting) -> dict[str, Any]:
@@ -76,6 +91,13 @@ class RunConfig:
     def identity(self) -> str:
         """Hash of all that determines the run's numbers."""
         return identity(self.as_dict())
+
+
+def _require_fit(chosen: Setting, algorithm: str) -> None:
+    """A learner of images on a simulator of goals would fail late."""
+    grids = chosen.learner == "ppo"
+    fits = algorithm == "ppo" if grids else algorithm != "ppo"
+    require(fits, f"the learner {algorithm!r} does not fit {chosen.key!r}, whose own is {chosen.learner!r}")
 
 
 def identity(config: dict[str, Any]) -> str:

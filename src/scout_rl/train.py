@@ -16,15 +16,14 @@ import jax
 from scout_rl import checkpoint
 from scout_rl.bank import BankPart
 from scout_rl.curriculum import Curriculum
-from scout_rl.evaluate import Evaluation, evaluator
-from scout_rl.families import load_bank, pure_family
+from scout_rl.evaluate import Evaluation
+from scout_rl.families import load_bank
 from scout_rl.ladder_cache import load_ladder
-from scout_rl.learners import make_learner
-from scout_rl.learners.pytree import named, restored
+from scout_rl.learner_state import Saved, restore
 from scout_rl.run_config import RunConfig
 from scout_rl.run_folder import RunFolder
 from scout_rl.settings import Setting, setting
-from scout_rl.window import device_window
+from scout_rl.stage import make_stage
 
 
 class Progress(NamedTuple):
@@ -50,12 +49,11 @@ def train(
 ) -> None:
     """Run ``config`` in the folder ``path``, or continue what is there."""
     chosen = setting(config.setting)
-    learner = make_learner(chosen.learner, config.learner)
-    home, bank = pure_family(chosen.family), load_bank(chosen)
+    bank = load_bank(chosen)
     folder = RunFolder(path, config, bank.sha256, say)
     contexts = bank.train
     ladder = load_ladder(chosen, contexts.contexts, config.levels, config.ladder, say)
-    play, evaluate = device_window(home, chosen, learner), evaluator(home, chosen, bank.held_out, learner)
+    stage = make_stage(config, chosen, bank)
     curriculum = Curriculum(
         config.make_rule(),
         len(contexts),
@@ -66,7 +64,7 @@ def train(
         log_dir=path,
     )
     root = jax.random.key(config.seed)
-    state, steps = jax.jit(learner.init)(jax.random.fold_in(root, 0)), 0
+    state, steps, saved = stage.init(jax.random.fold_in(root, 0)), 0, Saved()
 
     found = checkpoint.newest(folder.checkpoints, config.identity, say)
     if found is None:
@@ -74,32 +72,37 @@ def train(
     else:
         say(f"continuing {path} from window {found.window}")
         curriculum.load_state_dict({**found.meta["curriculum"], "arrays": found.parts["curriculum"]})
-        state, steps = restored(state, found.parts["learner"]), found.meta["environment_steps"]
+        state, saved = restore(state, found)
+        steps = found.meta["environment_steps"]
     folder.cut(curriculum.windows, evaluated=found is not None)
     clock = time.perf_counter()
     if found is None:
-        _evaluate(folder, 0, 0, evaluate(state))
+        _evaluate(folder, 0, 0, stage.evaluate(state))
 
     while curriculum.windows < config.windows:
         window = curriculum.windows
         cells = curriculum.assign(config.episodes)
         starts = {name: array[cells.context, cells.level] for name, array in ladder.items()}
-        played = play(state, starts, jax.random.fold_in(root, window + 1))
+        played = stage.play(state, starts, contexts.oracle_group[cells.context], jax.random.fold_in(root, window + 1))
         state, steps = played.state, steps + played.steps
         folder.metrics.append({"window": window, "environment_steps": steps, **played.metrics})
         curriculum.report(cells, played.success, played.signal)
 
         closed, last = curriculum.windows, curriculum.windows == config.windows
         due = closed % config.evaluate_every == 0 or last
-        evaluation = _evaluate(folder, closed, steps, evaluate(state)) if due else None
+        evaluation = _evaluate(folder, closed, steps, stage.evaluate(state)) if due else None
         now = time.perf_counter()
         folder.timing.append({"window": window, "seconds": round(now - clock, 4)})
         clock = now
         if closed % config.checkpoint_every == 0 or last:
-            saved = curriculum.state_dict()
-            parts = {"learner": named(state), "curriculum": saved.pop("arrays")}
-            meta = {"curriculum": saved, "environment_steps": steps}
-            checkpoint.write(folder.checkpoints, closed, config.identity, parts, meta)
+            paced = curriculum.state_dict()
+            learned, new, saved = saved.next(state)
+            parts = {"learner": learned, "curriculum": paced.pop("arrays")}
+            meta = {"curriculum": paced, "environment_steps": steps}
+            kept = checkpoint.write(
+                folder.checkpoints, closed, config.identity, parts, meta, new=new, kept=saved.hashes
+            )
+            saved = saved.written(kept)
         frontier = mean_frontier(curriculum, contexts, chosen)
         watch(Progress(closed, float(played.success.mean()), played.metrics, evaluation, frontier))
 

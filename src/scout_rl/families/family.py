@@ -87,6 +87,20 @@ class BatchSimulator(Protocol):
         ...
 
 
+class GoalSimulator(BatchSimulator, Protocol):
+    """A host simulator of goal-conditioned tasks; observations are dicts of ``observation``, ``achieved_goal`` and
+    ``desired_goal``."""
+
+    @property
+    def n_actions(self) -> int:
+        """Coordinates of an action, each in [-1, 1]."""
+        ...
+
+    def goal_radius(self, state: Any) -> NDArray[np.float64]:
+        """[n]: a state whose achieved goal is within it of a goal is a success."""
+        ...
+
+
 class Family(Protocol):
     """One folder under ``families``; its ``__init__`` has an instance named ``FAMILY``."""
 

@@ -69,6 +69,15 @@ class GoalSimulator(ABC):
     def judge(self, achieved: Array, goal: Array) -> tuple[NDArray[np.floating[Any]], NDArray[np.bool_]]:
         """The stock reward and success indicator [n]."""
 
+    @property
+    @abstractmethod
+    def success_distance(self) -> float:
+        """How near to its goal a success is."""
+
+    def goal_radius(self, state: Handle) -> NDArray[np.float64]:
+        """[n]: how near to its goal a success is."""
+        return np.full(state.batch.n, self.success_distance)
+
     def reset_to(self, states: Mapping[str, Array]) -> Handle:
         """Restore named arrays [n, ...]."""
         _require_own_arrays(states)

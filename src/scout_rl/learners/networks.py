@@ -26,6 +26,47 @@ class Dense(eqx.Module):  # type: ignore[misc]
         return x @ self.weight + self.bias
 
 
+class Layer(eqx.Module):  # type: ignore[misc]
+    """An affine map; weights and bias uniform within 1 / sqrt(inputs), as in the torch learners it stands beside."""
+
+    weight: Array
+    bias: Array
+
+    def __init__(self, n_in: int, n_out: int, key: Array) -> None:
+        width = n_in**-0.5
+        of_weight, of_bias = jax.random.split(key)
+        self.weight = jax.random.uniform(of_weight, (n_in, n_out), jnp.float32, -width, width)
+        self.bias = jax.random.uniform(of_bias, (n_out,), jnp.float32, -width, width)
+
+    def __call__(self, x: Array) -> Array:
+        """[..., n_in] to [..., n_out]."""
+        return x @ self.weight + self.bias
+
+
+class MLP(eqx.Module):  # type: ignore[misc]
+    """ReLU layers and a linear one; layer normalisation (without learned scale) before each ReLU as an option."""
+
+    layers: tuple[Layer, ...]
+    layer_norm: bool = eqx.field(static=True)
+
+    def __init__(self, sizes: tuple[int, ...], key: Array, layer_norm: bool = False) -> None:
+        keys = jax.random.split(key, len(sizes) - 1)
+        self.layers = tuple(Layer(*pair, key) for *pair, key in zip(sizes, sizes[1:], keys, strict=False))
+        self.layer_norm = layer_norm
+
+    def __call__(self, x: Array) -> Array:
+        """[..., sizes[0]] to [..., sizes[-1]]."""
+        for layer in self.layers[:-1]:
+            x = layer(x)
+            x = jax.nn.relu(jax.nn.standardize(x, epsilon=1e-5) if self.layer_norm else x)
+        return self.layers[-1](x)
+
+
+def ensemble(n: int, sizes: tuple[int, ...], key: Array, layer_norm: bool = False) -> MLP:
+    """n networks with stacked weights; call it with ``jax.vmap(lambda net: net(x))(stacked)``."""
+    return jax.vmap(lambda key: MLP(sizes, key, layer_norm))(jax.random.split(key, n))  # type: ignore[no-any-return]
+
+
 def patches(x: Array) -> Array:
     """[..., w, h, c] to its 2x2 patches [..., w-1, h-1, 4c]: a 2x2 convolution is a ``Dense`` of these.
 

@@ -56,6 +56,11 @@ class Simulator(GoalSimulator):
         self._grip, self._object = (model.site(name).id for name in ("robot0:grip", "object0"))
         self._dt = N_SUBSTEPS * model.opt.timestep
 
+    @property
+    def success_distance(self) -> float:
+        """The stock threshold."""
+        return SUCCESS_DISTANCE
+
     def advance(self, state: Handle, action: Array) -> None:
         """Mocap = hand + 5 cm * action, finger targets = fingers + action, then the physics."""
         batch = state.batch

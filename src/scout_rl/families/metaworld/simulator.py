@@ -85,6 +85,10 @@ class Environment:
         """Hand, claws and object [12] and the object's rotation matrix [9] into one row."""
         row[:3], row[3:6], row[6:9], row[9:12], row[12:] = self.parts
 
+    def goal_radius(self, state: Handle) -> NDArray[np.float64]:
+        """[n]: the stock threshold of each task."""
+        return np.asarray(state.radius)
+
     def pads_touch(self) -> bool:
         """Whether both finger pads press on the object: the stock ``touching_main_object``."""
         contact = self.data.contact

@@ -56,6 +56,11 @@ class Simulator(GoalSimulator):
         """The maze as geometry."""
         return Maze(self._walls)
 
+    @property
+    def success_distance(self) -> float:
+        """The stock threshold."""
+        return SUCCESS_DISTANCE
+
     def advance(self, state: Handle, action: Array) -> None:
         """Clip the velocity, prepare contacts, apply the force, one physics step."""
         model, batch, data = self.pool.model, state.batch, state.batch.data

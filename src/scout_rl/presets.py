@@ -1,0 +1,43 @@
+"""Learner constants by name: the paper's printed table, and ours. Every rule of a setting has the same.
+
+``paper`` is the paper's learner table (its constants by setting included) with normalised inputs; ``tuned`` is what was
+chosen on development seeds with the ``random`` rule. What was tried stands in docs/settings.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from scout_rl.settings import Setting
+
+Preset = Literal["tuned", "paper"]
+
+_MAZE_NOISE = {"random_action": 0.1, "action_noise": 0.1}
+
+_PAPER: dict[str, dict[str, Any]] = {
+    "fetch": {},
+    "fetch-air": {"updates": 32},
+    "pointmaze": _MAZE_NOISE,
+    "metaworld": {},
+    "minigrid": {"reward": "cost"},
+}
+_TUNED: dict[str, dict[str, Any]] = {
+    "fetch": {"gamma": 0.98, "updates": 64, "tau": 0.02, "learning_rate": 1e-3, "random_action": 0.2},
+    "pointmaze": {**_MAZE_NOISE, "updates": 64},
+    "metaworld": {"gamma": 0.98, "updates": 64, "tau": 0.02, "learning_rate": 1e-3, "random_action": 0.2},
+    "minigrid": {},
+}
+PRESETS: dict[str, dict[str, dict[str, Any]]] = {"paper": _PAPER, "tuned": _TUNED}
+"""By preset, then by family or setting (a setting's own row stands over its family's)."""
+
+
+def preset_constants(setting: Setting, algorithm: str, preset: str) -> dict[str, Any]:
+    """The constants that a preset changes for this setting; other learners than the setting's take what they know."""
+    if preset not in PRESETS:
+        raise ValueError(f"there is no preset {preset!r}; there are {', '.join(PRESETS)}")
+    table = PRESETS[preset]
+    key = setting.key.removesuffix("-small")
+    chosen = {**table.get(setting.family, {}), **table.get(key, {})}
+    if algorithm == "contrastive":
+        chosen.pop("tau", None)
+    return chosen
