@@ -85,10 +85,6 @@ class Environment:
         """Hand, claws and object [12] and the object's rotation matrix [9] into one row."""
         row[:3], row[3:6], row[6:9], row[9:12], row[12:] = self.parts
 
-    def goal_radius(self, state: Handle) -> NDArray[np.float64]:
-        """[n]: the stock threshold of each task."""
-        return np.asarray(state.radius)
-
     def pads_touch(self) -> bool:
         """Whether both finger pads press on the object: the stock ``touching_main_object``."""
         contact = self.data.contact
@@ -161,6 +157,10 @@ class Simulator:
     def is_success(self, state: Handle) -> NDArray[np.bool_]:
         """The stock success indicator of the states themselves."""
         return near(state.seen["achieved_goal"], state.goal, state.radius)
+
+    def goal_radius(self, state: Handle) -> NDArray[np.float64]:
+        """[n]: the stock threshold of each task."""
+        return np.asarray(state.radius)
 
     def pads_touch(self, state: Handle) -> NDArray[np.bool_]:
         """Whether both finger pads press on the object."""
