@@ -75,7 +75,14 @@ def write(
         data = _packed(arrays)
         hashes[f"{name}.npz"] = hashlib.sha256(data).hexdigest()
         _write(partial / f"{name}.npz", data)
-    manifest = {"schema": SCHEMA, "window": window, "identity": identity, "files": hashes, "shared": shared, "meta": meta}
+    manifest = {
+        "schema": SCHEMA,
+        "window": window,
+        "identity": identity,
+        "files": hashes,
+        "shared": shared,
+        "meta": meta,
+    }
     _write(partial / "manifest.json", json.dumps(manifest).encode())
     os.rename(partial, final)
     _sync(folder)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.bank import BankPart
 from scout_rl import goal_rollout
+from scout_rl.bank import BankPart
 from scout_rl.families.family import Family, PureFamily
 from scout_rl.learners.learner import Learner
 from scout_rl.learners.off_policy import OffPolicy
@@ -42,9 +42,11 @@ def evaluator(
     family: Family, setting: Setting, part: BankPart, learner: Learner | OffPolicy
 ) -> Callable[[Any], Evaluation]:
     """Compile the evaluation of this setting; the result takes a learner's state."""
-    outcomes = _on_host if isinstance(learner, OffPolicy) else _on_device
-    found = outcomes(family, setting, part, learner)  # type: ignore[operator]
-    return lambda state: by_group(setting, part, found(state))
+    if isinstance(learner, OffPolicy):
+        outcomes = _on_host(family, setting, part, learner)
+    else:
+        outcomes = _on_device(cast(PureFamily, family), setting, part, learner)
+    return lambda state: by_group(setting, part, outcomes(state))
 
 
 def _on_device(

@@ -26,7 +26,8 @@ class Frame(NamedTuple):
     alive: NDArray[np.bool_]
     success: NDArray[np.bool_]
     actions: NDArray[Any]
-    observation: NDArray[Any]
+    observation: Any
+    """[envs, ...], an array or a dict of them."""
 
 
 def lockstep(
@@ -36,17 +37,18 @@ def lockstep(
     watch: Callable[[Frame], None] = lambda frame: None,
 ) -> NDArray[np.bool_]:
     """bool[envs]: which episodes succeed, each played from its ``first`` observation to its end."""
-    observation, key = np.stack(first), jax.random.key(EVALUATION_KEY)
+    observation, key = stacked(first), jax.random.key(EVALUATION_KEY)
     alive, success = np.ones(len(envs), dtype=bool), np.zeros(len(envs), dtype=bool)
     while alive.any():
         key, action_key = jax.random.split(key)
         actions = choose(observation, action_key)
-        observation = observation.copy()
+        seen_by = list(unstacked(observation))
         for i in map(int, np.flatnonzero(alive)):
             seen = envs[i].step(actions[i])
-            observation[i] = seen.observation
+            seen_by[i] = seen.observation
             success[i] |= seen.success
             alive[i] = not seen.over
+        observation = stacked(seen_by)
         watch(Frame(alive.copy(), success.copy(), actions, observation))
     return success
 
@@ -64,9 +66,9 @@ def compare(
     choose: Choose, envs: Sequence[StockEnv], simulator: BatchSimulator, starts: Mapping[str, NDArray[Any]]
 ) -> Comparison:
     """Play the contexts' own stock starts, and feed the same actions to our simulator from ``starts``."""
-    first = np.stack([env.reset() for env in envs])
+    first = [env.reset() for env in envs]
     state = simulator.reset_to(starts)
-    differs_at = np.where(_rows_differ(first, simulator.observe(state)), 0, -1)
+    differs_at = np.where(_rows_differ(stacked(first), simulator.observe(state)), 0, -1)
     was_alive, succeeded, t = np.ones(len(envs), dtype=bool), np.zeros(len(envs), dtype=bool), 0
 
     def watch(frame: Frame) -> None:
@@ -80,10 +82,27 @@ def compare(
         differs_at[was_alive & other & (differs_at < 0)] = t
         was_alive = frame.alive
 
-    success = lockstep(choose, envs, list(first), watch)
+    success = lockstep(choose, envs, first, watch)
     return Comparison(success, differs_at)
 
 
+def stacked(seen: Sequence[Any]) -> Any:
+    """Observations of n environments, arrays or dicts of arrays, as one with a leading axis of n."""
+    if isinstance(seen[0], Mapping):
+        return {name: np.stack([one[name] for one in seen]) for name in seen[0]}
+    return np.stack(seen)
+
+
+def unstacked(seen: Any) -> Sequence[Any]:
+    """The inverse."""
+    if not isinstance(seen, Mapping):
+        return list(seen)
+    names, arrays = list(seen), list(seen.values())
+    return [dict(zip(names, row, strict=True)) for row in zip(*arrays, strict=True)]
+
+
 def _rows_differ(a: Any, b: Any) -> NDArray[np.bool_]:
+    if isinstance(a, Mapping):
+        return np.any([_rows_differ(a[name], b[name]) for name in a], axis=0)  # type: ignore[no-any-return]
     a, b = np.asarray(a), np.asarray(b)
     return np.asarray((a != b).reshape(len(a), -1).any(axis=1))

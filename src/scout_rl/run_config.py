@@ -67,7 +67,9 @@ class RunConfig:
         constants = {**preset_constants(chosen, self.algorithm, self.preset), **self.learner}
         object.__setattr__(self, "learner", learner_constants(make_learner(self.algorithm, constants)))
         policy = self.ladder == "policy"
-        require(policy == bool(self.ladder_from), "ladder='policy' and ladder_from belong together: give both, or neither")
+        require(
+            policy == bool(self.ladder_from), "ladder='policy' and ladder_from belong together: give both, or neither"
+        )
         require(policy or not self.ladder_fallback, "ladder_fallback is for ladder='policy' alone")
         self.make_rule().init(1, self.levels, [0])  # refuse what does not fit before anything is built
 

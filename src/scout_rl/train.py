@@ -52,7 +52,7 @@ def train(
     bank = load_bank(chosen)
     folder = RunFolder(path, config, bank.sha256, say)
     contexts = bank.train
-    ladder = load_ladder(chosen, contexts.contexts, config.levels, config.ladder, say)
+    ladder = load_ladder(chosen, contexts.contexts, config.levels, config.ladder, say)  # type: ignore[arg-type]
     stage = make_stage(config, chosen, bank)
     curriculum = Curriculum(
         config.make_rule(),

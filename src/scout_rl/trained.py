@@ -8,18 +8,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl import checkpoint
 from scout_rl.bank import ContextBank
+from scout_rl.evaluate import Evaluation
 from scout_rl.families import load_bank
+from scout_rl.goal_rollout import rows
+from scout_rl.learner_state import restore_policy
 from scout_rl.learners import make_learner
 from scout_rl.learners.learner import Learner
-from scout_rl.learners.pytree import restored
+from scout_rl.learners.off_policy import OffPolicy
 from scout_rl.records import read_rows
 from scout_rl.run_config import RunConfig
 from scout_rl.run_folder import read_run, versions
 from scout_rl.settings import Setting, setting
+from scout_rl.stage import make_stage
 
 
 class Trained(NamedTuple):
@@ -28,9 +33,11 @@ class Trained(NamedTuple):
     config: RunConfig
     setting: Setting
     bank: ContextBank
-    learner: Learner
+    learner: Learner | OffPolicy
     state: Any
-    """The learner's."""
+    """The learner's; the replay's episodes are left out."""
+    evaluate: Callable[[Any], Evaluation]
+    """The run's own evaluation, of a learner's state."""
     window: int
     """Windows closed when the checkpoint was written."""
     environment_steps: int
@@ -38,9 +45,21 @@ class Trained(NamedTuple):
     """The run's own evaluation at that window; None where none was due."""
 
     def act(self) -> Callable[[Any, Any], NDArray[Any]]:
-        """The policy alone, compiled: (observations [B, ...], key) to actions [B, ...]."""
-        compiled = jax.jit(lambda seen, key: self.learner.act(self.state, seen, key).action)
-        return lambda seen, key: jax.device_get(compiled(seen, key))
+        """The policy of evaluations, compiled: (observations [B, ...], key) to actions [B, ...]."""
+        learner = self.learner
+        if isinstance(learner, OffPolicy):
+            decide, policy = jax.jit(learner.decide_rows), jax.jit(learner.policy)(self.state)
+            return lambda seen, key: np.asarray(decide(policy, rows(seen)))
+        compiled = jax.jit(lambda seen, key: learner.act(self.state, seen, key).action)
+        return lambda seen, key: np.asarray(compiled(seen, key))
+
+    def sample(self) -> Callable[[Any, Any], NDArray[Any]]:
+        """The stochastic policy without exploration noise, compiled: (observations [B, ...], key) to actions."""
+        learner = self.learner
+        if not isinstance(learner, OffPolicy):
+            return self.act()
+        drawn, policy = jax.jit(learner.draw_rows), jax.jit(learner.policy)(self.state)
+        return lambda seen, key: np.asarray(drawn(policy, rows(seen), key))
 
 
 def load(path: Path, window: int | None = None, say: Callable[[str], None] = print) -> Trained:
@@ -65,9 +84,8 @@ def load(path: Path, window: int | None = None, say: Callable[[str], None] = pri
     for name, version in about["versions"].items():
         if (here := versions().get(name)) != version:
             say(f"{path} was trained with {name} {version}, this is {here}: outcomes may differ")
-    learner = make_learner(chosen.learner, config.learner)
-    like = jax.eval_shape(learner.init, jax.random.key(config.seed))
-    state = restored(like, found.parts["learner"])
-    rows = {row["window"]: row for row in read_rows(path / "evaluations.jsonl")}
+    learner, stage = make_learner(config.algorithm, config.learner), make_stage(config, chosen, bank)
+    state = restore_policy(jax.eval_shape(stage.init, jax.random.key(config.seed)), found)
+    recorded = {row["window"]: row for row in read_rows(path / "evaluations.jsonl")}.get(found.window)
     steps = int(found.meta["environment_steps"])
-    return Trained(config, chosen, bank, learner, state, found.window, steps, rows.get(found.window))
+    return Trained(config, chosen, bank, learner, state, stage.evaluate, found.window, steps, recorded)

@@ -64,11 +64,11 @@ def device_window(family: PureFamily, setting: Setting, learner: Learner) -> Win
 def host_window(simulator: GoalSimulator, learner: OffPolicy, n_groups: int, *, with_signal: bool) -> Window:
     """The window of a simulator on the host; the learner's replay is written in place."""
 
-    @jax.jit
-    def explore(policy: Any, noise: Any, t: Any, rows: Any) -> Any:
+    def explore_at(policy: Any, noise: Any, t: Any, rows: Any) -> Any:
         now = jax.tree.map(lambda a: jax.lax.dynamic_index_in_dim(a, t, keepdims=False), noise)
         return learner.explore_rows(policy, rows, now)
 
+    explore = jax.jit(explore_at)
     begin = jax.jit(lambda state, key, n: (learner.policy(state), learner.noise(key, n)), static_argnums=2)
 
     def update(state: GoalState, episodes: GoalEpisodes, key: Any) -> Any:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scout_rl.families import FAMILIES, family
-from scout_rl.families.family import check_family
+from scout_rl.families.conformance import check_family
 from scout_rl.settings import SETTINGS
 
 FILES = ("contexts", "simulator", "operator", "codec", "solver")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scout_rl.families import family
-from scout_rl.families.family import check_family
+from scout_rl.families.conformance import check_family
 from scout_rl.families.metaworld import codec, grasp_checks, picture
 from scout_rl.families.metaworld.contexts import target_starts
 from scout_rl.families.metaworld.simulator import Simulator

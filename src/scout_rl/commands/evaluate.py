@@ -51,16 +51,13 @@ def evaluate(
         check_path(video)
     from scout_rl import trained
     from scout_rl.cache import use_compilation_cache
-    from scout_rl.evaluate import evaluator
-    from scout_rl.families import pure_family
 
     use_compilation_cache()
     found = trained.load(run, checkpoint, lambda sentence: console.print(sentence, style="yellow", soft_wrap=True))
     if video is not None:
         _check_cells(found, context, level)
     with console.status("held-out contexts"):
-        part = found.bank.held_out
-        ours = evaluator(pure_family(found.setting.family), found.setting, part, found.learner)(found.state)
+        ours = found.evaluate(found.state)
     console.print(_title(found))
     stock_success, note = None, ""
     lines: list[str] = []

@@ -29,5 +29,5 @@ def make_learner(key: str, constants: dict[str, Any]) -> Learner | OffPolicy:
 
 def learner_constants(learner: Learner | OffPolicy) -> dict[str, Any]:
     """All of its constants as JSON values."""
-    constants = dataclasses.asdict(learner)  # type: ignore[call-overload]
+    constants = dataclasses.asdict(learner)  # type: ignore[arg-type]
     return {name: list(value) if isinstance(value, tuple) else value for name, value in constants.items()}

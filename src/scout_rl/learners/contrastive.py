@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from scout_rl.episodes import GoalEpisodes
 from scout_rl.learners.networks import MLP
-from scout_rl.learners.off_policy import GoalSpace, Learned, OffPolicy
+from scout_rl.learners.off_policy import GoalSpace, Learned, Loss, OffPolicy
 from scout_rl.learners.replay import Transitions
 
 Array = Any
@@ -44,7 +44,9 @@ class Contrastive(OffPolicy):
         tail = (*self.hidden, self.representation)
         return Pair(MLP((space.observation + space.action, *tail), of_action), MLP((space.goal, *tail), of_goal)), None
 
-    def encode(self, learned: Learned, pair: Pair, observation: Array, action: Array, goal: Array) -> tuple[Array, Array]:
+    def encode(
+        self, learned: Learned, pair: Pair, observation: Array, action: Array, goal: Array
+    ) -> tuple[Array, Array]:
         """Representations [B, r] of (observation, action) and of goals."""
         seen, wanted = self.seen(learned.inputs, observation, goal)
         return pair.action(jnp.concatenate([seen, action], axis=-1)), pair.goal(wanted)
@@ -55,12 +57,12 @@ class Contrastive(OffPolicy):
             return (left * right).sum(-1)
         return -jnp.sqrt(((left - right) ** 2).sum(-1) + 1e-8)
 
-    def critic_loss(self, learned: Learned, critic: Pair, batch: Transitions, key: Array) -> tuple[Array, dict[str, Array]]:
+    def critic_loss(self, learned: Learned, critic: Pair, batch: Transitions, key: Array) -> Loss:
         """InfoNCE with the minibatch's other goals as negatives, and the logsumexp penalty."""
         left, right = self.encode(learned, critic, batch.observation, batch.action, batch.hindsight)
         return self.info_nce(self.logits(left[:, None], right[None]))
 
-    def info_nce(self, logits: Array) -> tuple[Array, dict[str, Array]]:
+    def info_nce(self, logits: Array) -> Loss:
         """Of logits [B, B], the positives on the diagonal."""
         total = jax.nn.logsumexp(logits, axis=1)
         cross_entropy = (total - jnp.diagonal(logits)).mean()

@@ -51,7 +51,7 @@ class MLP(eqx.Module):  # type: ignore[misc]
 
     def __init__(self, sizes: tuple[int, ...], key: Array, layer_norm: bool = False) -> None:
         keys = jax.random.split(key, len(sizes) - 1)
-        self.layers = tuple(Layer(*pair, key) for *pair, key in zip(sizes, sizes[1:], keys, strict=False))
+        self.layers = tuple(Layer(n_in, n_out, key) for n_in, n_out, key in zip(sizes, sizes[1:], keys, strict=False))
         self.layer_norm = layer_norm
 
     def __call__(self, x: Array) -> Array:

@@ -12,8 +12,8 @@ SMALLEST_DEVIATION = 0.01
 
 
 class Normaliser(NamedTuple):
-    """Of rows with n coordinates. Mean and squares are merged as Chan et al. do: sums of squares would cancel in float32,
-    since positions vary by centimetres around a metre."""
+    """Of rows with n coordinates. Means and squared differences are merged: plain sums of squares would cancel in
+    float32, since positions vary by centimetres around a metre."""
 
     count: Array
     mean: Array

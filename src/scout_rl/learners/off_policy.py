@@ -25,6 +25,8 @@ from scout_rl.learners.squashed import Squashed, squashed
 
 Array = Any
 PyTree = Any
+Loss = tuple[Array, dict[str, Array]]
+"""A loss, and numbers for the records."""
 UNROLL = 4
 """Gradient steps compiled into one turn of the loop."""
 
@@ -123,7 +125,7 @@ class OffPolicy(ABC):
         """Fresh critic and its slow copy (None where there is none)."""
 
     @abstractmethod
-    def critic_loss(self, learned: Learned, critic: PyTree, batch: Transitions, key: Array) -> tuple[Array, dict[str, Array]]:
+    def critic_loss(self, learned: Learned, critic: PyTree, batch: Transitions, key: Array) -> Loss:
         """The loss of the critic on a minibatch, and numbers for the records."""
 
     @abstractmethod
@@ -151,9 +153,7 @@ class OffPolicy(ABC):
             jnp.int32(0),
         )  # fmt: skip
         n_episodes = max(window, -(-self.capacity // space.horizon))
-        return GoalState(
-            learned, replay.empty(n_episodes, space.horizon, space.observation, space.goal, space.action)
-        )
+        return GoalState(learned, replay.empty(n_episodes, space.horizon, space.observation, space.goal, space.action))
 
     def policy(self, state: GoalState) -> Policy:
         """What acting needs of the state."""
@@ -185,6 +185,12 @@ class OffPolicy(ABC):
         n = policy.inputs.observation.mean.shape[0]
         return self.decide(policy, rows[:, :n], rows[:, n:])
 
+    def draw_rows(self, policy: Policy, rows: Array, key: Array) -> Array:
+        """The stochastic policy's actions for rows [B, n + k], without exploration noise."""
+        n = policy.inputs.observation.mean.shape[0]
+        policy_of = self.distribution(policy.actor, policy.inputs, rows[:, :n], rows[:, n:])
+        return policy_of.sample(jax.random.normal(key, policy_of.mean.shape))[0]
+
     def explore_rows(self, policy: Policy, rows: Array, noise: Noise) -> Array:
         """``explore`` for rows [B, n + k] of observation and goal."""
         n = policy.inputs.observation.mean.shape[0]
@@ -215,7 +221,6 @@ class OffPolicy(ABC):
         def steps(learned: Learned) -> tuple[Learned, dict[str, Array]]:
             keys = jax.random.split(of_steps, self.updates)
 
-
             def step(learned: Learned, key: Array) -> tuple[Learned, dict[str, Array]]:
                 return self.gradient_step(learned, self.minibatch(filled, n_groups, key), key)
 
@@ -242,7 +247,9 @@ class OffPolicy(ABC):
         learned = learned._replace(critic=critic)
 
         noise = jax.random.normal(of_actor, batch.action.shape)
-        gradient, log_probability = jax.grad(self.actor_loss, argnums=1, has_aux=True)(learned, learned.actor, batch, noise)
+        gradient, log_probability = jax.grad(self.actor_loss, argnums=1, has_aux=True)(
+            learned, learned.actor, batch, noise
+        )
         change, actor_moments = adam.update(gradient, learned.moments[0])
         actor = optax.apply_updates(learned.actor, change)
 

@@ -1,8 +1,8 @@
 """Replay of goal-conditioned episodes with hindsight relabelling (HER, strategy *future*), as a pytree.
 
-Whole episodes lie in a ring of fixed size, so that a future state of the same episode is an index away and no sample can
-cross an episode's end. ``add`` and ``sample`` are pure: a compiled window writes into a donated ring in place, and runs
-can be ``vmap``ped.
+Whole episodes lie in a ring of fixed size, so that a future state of the same episode is an index away and no sample
+can cross an episode's end. ``add`` and ``sample`` are pure: a compiled window writes into a donated ring in place, and
+runs can be ``vmap``ped.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ class Transitions(NamedTuple):
 
 def empty(capacity: int, horizon: int, observation: int, goal: int, action: int) -> Replay:
     """A ring for ``capacity`` episodes of ``horizon`` steps."""
-    zeros = lambda *shape: jnp.zeros((capacity, *shape), jnp.float32)  # noqa: E731
+
+    def zeros(*shape: int) -> Array:
+        return jnp.zeros((capacity, *shape), jnp.float32)
+
     episodes = GoalEpisodes(
         observation=zeros(horizon + 1, observation),
         achieved=zeros(horizon + 1, goal),

@@ -6,7 +6,7 @@ Departures from CleanRL's ``sac_continuous_action.py``, all of them the setting'
   at success and the time limit is no part of what the policy sees, so every target bootstraps.
 - Inputs are normalised (statistics frozen after ``normalise_until`` windows). Raw, Fetch learns nothing.
 - A window of ``updates`` gradient steps after 16 rollouts; the actor takes one step with each of the critic's.
-- Options for the RFCL comparison: more critics, targets from a random subset of them, layer normalisation, more updates.
+- Options for the RFCL comparison: more critics, targets from a random subset of them, layer normalisation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import jax.numpy as jnp
 
 from scout_rl.episodes import GoalEpisodes
 from scout_rl.learners.networks import MLP, ensemble
-from scout_rl.learners.off_policy import GoalSpace, Learned, OffPolicy
+from scout_rl.learners.off_policy import GoalSpace, Learned, Loss, OffPolicy
 from scout_rl.learners.replay import Transitions, reward
 
 Array = Any
@@ -52,7 +52,7 @@ class SAC(OffPolicy):
     def values(self, learned: Learned, critic: MLP, observation: Array, action: Array, goal: Array) -> Array:
         """[critics, B]."""
         rows = jnp.concatenate([*self.seen(learned.inputs, observation, goal), action], axis=-1)
-        return jax.vmap(lambda one: one(rows)[..., 0])(critic)  # type: ignore[no-any-return]
+        return jax.vmap(lambda one: one(rows)[..., 0])(critic)
 
     def targets(self, learned: Learned, batch: Transitions, key: Array) -> Array:
         """r + gamma * (min Q' - alpha * log pi), the next action drawn from the policy."""
@@ -66,7 +66,7 @@ class SAC(OffPolicy):
         least = self.values(learned, target, batch.next_observation, action, batch.goal).min(0)
         return batch.reward + self.gamma * (least - jnp.exp(learned.log_alpha) * log_probability)
 
-    def critic_loss(self, learned: Learned, critic: MLP, batch: Transitions, key: Array) -> tuple[Array, dict[str, Array]]:
+    def critic_loss(self, learned: Learned, critic: MLP, batch: Transitions, key: Array) -> Loss:
         """Mean squared distance from the targets, summed over the critics."""
         target = jax.lax.stop_gradient(self.targets(learned, batch, key))
         values = self.values(learned, critic, batch.observation, batch.action, batch.goal)
@@ -98,7 +98,14 @@ class SAC(OffPolicy):
             value = self.values(learned, learned.target, before, action, goal).min(0)
             return jnp.abs(self.targets(learned, batch, key) - value)
 
-        rows = (episodes.observation[:, :-1], episodes.observation[:, 1:], episodes.action, episodes.achieved[:, 1:], goal, radius)
+        rows = (
+            episodes.observation[:, :-1],
+            episodes.observation[:, 1:],
+            episodes.action,
+            episodes.achieved[:, 1:],
+            goal,
+            radius,
+        )
         size = max(d for d in range(1, horizon + 1) if horizon % d == 0 and (n * d <= SIGNAL_ROWS or d == 1))
         chunks = horizon // size
 
