@@ -12,19 +12,20 @@ from scout_rl.settings import Setting
 
 Preset = Literal["tuned", "paper"]
 
-_MAZE_NOISE = {"random_action": 0.1, "action_noise": 0.1}
+_CALM = {"random_action": 0.1, "action_noise": 0.1}
+_FAST = {"tau": 0.02, "learning_rate": 1e-3}
 
 _PAPER: dict[str, dict[str, Any]] = {
     "fetch": {},
     "fetch-air": {"updates": 32},
-    "pointmaze": _MAZE_NOISE,
+    "pointmaze": _CALM,
     "metaworld": {},
     "minigrid": {"reward": "cost"},
 }
 _TUNED: dict[str, dict[str, Any]] = {
-    "fetch": {"gamma": 0.98, "updates": 64, "tau": 0.02, "learning_rate": 1e-3, "random_action": 0.2},
-    "pointmaze": {**_MAZE_NOISE, "updates": 64},
-    "metaworld": {"gamma": 0.98, "updates": 64, "tau": 0.02, "learning_rate": 1e-3, "random_action": 0.2},
+    "fetch": {**_FAST, **_CALM, "gamma": 0.98, "updates": 128},
+    "pointmaze": {**_FAST, **_CALM, "gamma": 0.995, "updates": 64, "capacity": 1_500_000},
+    "metaworld": {**_FAST, "gamma": 0.98, "updates": 128, "random_action": 0.2},
     "minigrid": {},
 }
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {"paper": _PAPER, "tuned": _TUNED}

@@ -109,15 +109,15 @@ def _in_air(name: str, share: float, low: float, high: float) -> Group:
 
 
 _GOAL_SETTINGS: tuple[Setting, ...] = (
-    *_sac("fetch", "fetch-air", _FETCH, 2400, (_in_air("in-air", 1.0, 0.1, 0.45),)),
+    *_sac("fetch", "fetch-air", _FETCH, 1200, (_in_air("in-air", 1.0, 0.1, 0.45),)),
     *_sac(
-        "fetch", "fetch-conflict", _FETCH, 2400, (_ON_TABLE, _in_air("in-air", 0.5, 0.3, 0.45)), schedule_share=5 / 6
+        "fetch", "fetch-conflict", _FETCH, 1200, (_ON_TABLE, _in_air("in-air", 0.5, 0.3, 0.45)), schedule_share=5 / 6
     ),
     *_sac(
         "fetch",
         "fetch-withingroup",
         _FETCH,
-        2400,
+        1200,
         (_in_air("low", 0.5, 0.1, 0.2), _in_air("high", 0.5, 0.35, 0.45)),
         schedule_share=5 / 6,
         oracle_sees_groups=False,
@@ -126,14 +126,14 @@ _GOAL_SETTINGS: tuple[Setting, ...] = (
         "pointmaze",
         "pointmaze-medium",
         "PointMaze_Medium-v3",
-        1200,
+        800,
         (Group("all", 1.0, (Bound("geodesic", 3, float("inf")),)),),
     ),
     *_sac(
         "pointmaze",
         "pointmaze-large",
         "PointMaze_Large-v3",
-        2400,
+        1000,
         (Group("all", 1.0, (Bound("geodesic", 5, float("inf")),)),),
     ),
 )
