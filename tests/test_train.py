@@ -17,25 +17,7 @@ from scout_rl.cache import use_compilation_cache
 from scout_rl.run_config import RunConfig
 from scout_rl.run_folder import read_run
 from scout_rl.train import train
-
-FREE = {"timing.jsonl"}
-"""What may differ between equal runs."""
-
-
-def tiny(**changes):
-    """A real run, small in everything: 8 windows of 4 rollouts."""
-    learner = {"epochs": 1, "row_fractions": [1.0], "minibatch": 640}
-    base = {"setting": "doorkey-small", "seed": 41, "windows": 8, "episodes": 4, "evaluate_every": 4}
-    return RunConfig(**{**base, "checkpoint_every": 3, "learner": learner, **changes})
-
-
-def everything(folder):
-    """Every byte that a run leaves, but for timings: records, and the parameters of the last checkpoint."""
-    files = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file() and p.name not in FREE}
-    last = max((folder / "checkpoints").iterdir())
-    with np.load(last / "learner.npz") as arrays:
-        files |= {f"learner/{name}": arrays[name].tobytes() for name in arrays.files}
-    return files
+from tests.run_helpers import child, everything, tiny
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -99,51 +81,6 @@ def test_a_finished_run_is_left_alone(straight, tmp_path):
     before = everything(tmp_path / "run")
     train(tiny(), tmp_path / "run", say=lambda sentence: None)
     assert everything(tmp_path / "run") == before
-
-
-CHILD = """
-import os, signal, sys
-from pathlib import Path
-from scout_rl import checkpoint, records
-from scout_rl.cache import use_compilation_cache
-from tests import test_train
-
-use_compilation_cache()
-where, count = sys.argv[2], int(sys.argv[3])
-
-def die(call):
-    def dying(*given, **named):
-        global count
-        count -= 1
-        if count == 0:
-            if where == "append":  # half a row
-                with given[0].open("ab") as file:
-                    file.write(given[1][: len(given[1]) // 2])
-            if where == "write":  # half a file
-                given[0].write_bytes(bytes(given[1])[: len(given[1]) // 2])
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*given, **named)
-    return dying
-
-if where == "append":
-    records._append = die(records._append)
-elif where == "write":
-    checkpoint._write = die(checkpoint._write)
-elif where == "rename":
-    checkpoint.os.rename = die(os.rename)
-elif where == "clean":
-    checkpoint.shutil.rmtree = die(checkpoint.shutil.rmtree)
-elif where == "play":
-    from scout_rl import train as module
-    module.device_window = (lambda make: lambda *given: die(make(*given)))(module.device_window)
-test_train.train(test_train.tiny(), Path(sys.argv[1]))
-"""
-
-
-def child(folder, where="never", count=0):
-    return subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(folder), where, str(count)], stdout=subprocess.PIPE, text=True
-    )
 
 
 DEATHS = [("append", 14), ("append", 33), ("write", 2), ("rename", 2), ("play", 5)]

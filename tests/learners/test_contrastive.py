@@ -20,11 +20,8 @@ def test_info_nce_against_torch(energy):
     seen = inputs(state, batch.observation, batch.hindsight)  # positives are later states, relabelled or not
     left = mlp(state.learned.critic.action, np.concatenate([seen[:, :5], batch.action], axis=-1))
     right = mlp(state.learned.critic.goal, seen[:, 5:])
-    if energy == "product":
-        logits = left @ right.T
-    else:
-        logits = -np.sqrt(((left[:, None] - right[None]) ** 2).sum(-1) + 1e-8)
-    logits = torch.tensor(logits)
+    distance = np.sqrt(((left[:, None] - right[None]) ** 2).sum(-1) + 1e-8)
+    logits = torch.tensor(left @ right.T if energy == "product" else -distance)
     cross_entropy = torch.nn.functional.cross_entropy(logits, torch.arange(32))
     expected = float(cross_entropy + 0.1 * (torch.logsumexp(logits, 1) ** 2).mean())
     loss, numbers = learner.critic_loss(state.learned, state.learned.critic, batch, jax.random.key(0))

@@ -109,6 +109,8 @@ class OffPolicy(ABC):
     """Entropy temperature at the start; tuned towards an entropy of minus the number of action coordinates."""
     random_action: float = 0.3
     """Probability of a uniformly random action."""
+    random_hold: int = 1
+    """Steps for which a random action is held: small steps in changing directions lead nowhere."""
     action_noise: float = 0.2
     """Deviation of the noise on the policy's own action."""
     clip_inputs: float = 5.0
@@ -163,11 +165,15 @@ class OffPolicy(ABC):
     def noise(self, key: Array, shape: tuple[int, int, int]) -> Noise:
         """The random numbers of a window's actions [T, B, m]."""
         keys = jax.random.split(key, 4)
+        n_steps, n, m = shape
+        n_held = -(-n_steps // self.random_hold)
+        uniform = jax.random.uniform(keys[2], (n_held, n, m), minval=-1.0, maxval=1.0)
+        random = jax.random.uniform(keys[3], (n_held, n, 1)) < self.random_action
         return Noise(
             policy=jax.random.normal(keys[0], shape),
             action=self.action_noise * jax.random.normal(keys[1], shape),
-            uniform=jax.random.uniform(keys[2], shape, minval=-1.0, maxval=1.0),
-            random=jax.random.uniform(keys[3], (*shape[:2], 1)) < self.random_action,
+            uniform=jnp.repeat(uniform, self.random_hold, axis=0)[:n_steps],
+            random=jnp.repeat(random, self.random_hold, axis=0)[:n_steps],
         )
 
     def explore(self, policy: Policy, observation: Array, goal: Array, noise: Noise) -> Array:
