@@ -25,7 +25,7 @@ _PAPER: dict[str, dict[str, Any]] = {
 _TUNED: dict[str, dict[str, Any]] = {
     "fetch": {**_FAST, **_CALM, "gamma": 0.98, "updates": 128},
     "pointmaze": {**_FAST, **_CALM, "gamma": 0.995, "updates": 64, "capacity": 1_500_000},
-    "metaworld": {**_FAST, "gamma": 0.98, "updates": 128, "random_action": 0.2},
+    "metaworld": {**_FAST, "gamma": 0.98, "updates": 64, "random_action": 0.3, "random_hold": 10, "action_noise": 0.1},
     "minigrid": {},
 }
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {"paper": _PAPER, "tuned": _TUNED}

@@ -142,7 +142,7 @@ _GOAL_SETTINGS: tuple[Setting, ...] = (
 _PUSH_AND_SHELF = (Group("push", 0.5), Group("shelf-place", 0.5))
 
 _METAWORLD_SETTINGS: tuple[Setting, ...] = (
-    *_sac("metaworld", "metaworld-pickplace", "pick-place-v3", 2400, (Group("pick-place"),)),
+    *_sac("metaworld", "metaworld-pickplace", "pick-place-v3", 2000, (Group("pick-place"),)),
     *(
         replace(row, n_train=2 * row.n_train, n_held_out=2 * row.n_held_out)
         for row in _sac("metaworld", "metaworld-conflict", "push-v3+shelf-place-v3", 6000, _PUSH_AND_SHELF)
