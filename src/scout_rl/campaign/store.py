@@ -1,0 +1,196 @@
+"""Where a campaign's runs are kept: a folder that every worker sees, or any storage that fsspec has a URL for.
+
+In a folder (local, or shared between machines) runs are trained in place. With a URL (``s3://…``) a worker trains in a
+folder of its own machine and copies: down when it starts, up after every checkpoint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from scout_rl.cache import cache_folder
+
+MANIFEST = "manifest.json"
+
+
+class Store(Protocol):
+    """Small files by name, and run folders."""
+
+    url: str
+    """What the user gave; `open_store` of it is this store again."""
+    slow: bool
+    """Whether looking often would cost something."""
+
+    def read(self, name: str, last: int | None = None) -> bytes | None:
+        """The bytes of a file, or its ``last`` ones; None where there is none."""
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a small file at once."""
+
+    def delete(self, name: str) -> None:
+        """Remove a file, if it is there."""
+
+    def home(self, name: str) -> Path:
+        """The folder of this machine in which a worker trains the run."""
+
+    def pull(self, name: str) -> None:
+        """Bring what is kept of a run into its home."""
+
+    def push(self, name: str) -> None:
+        """Keep what a run's home holds; died in the middle, what was kept before still works."""
+
+    def reading(self, name: str) -> Any:
+        """A context with a local folder that holds the run's records."""
+
+
+def open_store(url: str) -> Store:
+    """The store of a path or a URL."""
+    return UrlStore(url.rstrip("/")) if "://" in url else FolderStore(url)
+
+
+class FolderStore:
+    """A folder; shared by all machines that take part."""
+
+    slow = False
+
+    def __init__(self, url: str) -> None:
+        self.url, self.root = url, Path(url)
+
+    def read(self, name: str, last: int | None = None) -> bytes | None:
+        """Of a file below the folder."""
+        try:
+            with (self.root / name).open("rb") as file:
+                if last is not None:
+                    size = file.seek(0, os.SEEK_END)
+                    file.seek(max(0, size - last))
+                return file.read()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def write(self, name: str, data: bytes) -> None:
+        """Beside, then renamed."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f"{path.name}.partial")
+        partial.write_bytes(data)
+        os.replace(partial, path)
+
+    def delete(self, name: str) -> None:
+        """One file."""
+        (self.root / name).unlink(missing_ok=True)
+
+    def home(self, name: str) -> Path:
+        """Runs are trained where they are kept."""
+        return self.root / name
+
+    def pull(self, name: str) -> None:
+        """Nothing to do."""
+
+    def push(self, name: str) -> None:
+        """Nothing to do."""
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[Path]:
+        """The run's own folder."""
+        yield self.root / name
+
+
+class UrlStore:
+    """Object storage, or anything else that fsspec opens; single files must appear whole, as they do there."""
+
+    slow = True
+
+    def __init__(self, url: str) -> None:
+        try:
+            fsspec: Any = importlib.import_module("fsspec")
+        except ModuleNotFoundError as error:
+            raise ValueError(f"{url} is a URL, which needs fsspec: pip install 'scout-rl[ray]'") from error
+        self.url = url
+        self._fs, self._root = fsspec.core.url_to_fs(url)
+        self._fs.use_listings_cache = False
+        self._work = cache_folder() / "campaign" / hashlib.sha256(url.encode()).hexdigest()[:16]
+
+    def read(self, name: str, last: int | None = None) -> bytes | None:
+        """Of an object."""
+        try:
+            data = self._fs.cat_file(self._at(name), start=None if last is None else -last)
+        except FileNotFoundError:
+            return None
+        return bytes(data)
+
+    def write(self, name: str, data: bytes) -> None:
+        """One object."""
+        at = self._at(name)
+        self._fs.makedirs(at.rsplit("/", 1)[0], exist_ok=True)
+        self._fs.pipe_file(at, data)
+
+    def delete(self, name: str) -> None:
+        """One object."""
+        if self._fs.exists(self._at(name)):
+            self._fs.rm_file(self._at(name))
+
+    def home(self, name: str) -> Path:
+        """A folder of this machine's cache."""
+        return self._work / name
+
+    def pull(self, name: str) -> None:
+        """Copy every file down, in place of whatever an earlier attempt left on this machine."""
+        shutil.rmtree(self.home(name), ignore_errors=True)
+        self._copy_down(name, self.home(name))
+
+    def push(self, name: str) -> None:
+        """Records, then the newest checkpoint with its manifest last, then drop the old ones.
+
+        Records that are ahead of the newest whole checkpoint are cut back when the run is continued, so a death
+        between any two of these copies leaves a state to continue from.
+        """
+        home, at = self.home(name), self._at(name)
+        there = {path.removeprefix(f"{at}/") for path in self._files(at)}
+        for path in sorted(path for path in home.iterdir() if path.is_file()):
+            self._up(path, f"{at}/{path.name}")
+        kept = sorted(path for path in (home / "checkpoints").iterdir() if path.name.isdigit())
+        for folder in kept:
+            if f"checkpoints/{folder.name}/{MANIFEST}" in there:
+                continue  # checkpoints never change
+            for path in sorted(folder.iterdir(), key=lambda path: path.name == MANIFEST):
+                self._up(path, f"{at}/checkpoints/{folder.name}/{path.name}")
+        stale = [p for p in there if p.startswith("checkpoints/") and p.split("/")[1] < kept[0].name]
+        for old in sorted(stale, key=lambda path: not path.endswith(MANIFEST)):
+            self.delete(f"{name}/{old}")
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[Path]:
+        """A copy of the records, gone afterwards."""
+        with tempfile.TemporaryDirectory() as folder:
+            self._copy_down(name, Path(folder), checkpoints=False)
+            yield Path(folder)
+
+    def _copy_down(self, name: str, home: Path, *, checkpoints: bool = True) -> None:
+        at = self._at(name)
+        for path in self._files(at):
+            below = path.removeprefix(f"{at}/")
+            if checkpoints or not below.startswith("checkpoints/"):
+                (home / below).parent.mkdir(parents=True, exist_ok=True)
+                (home / below).write_bytes(self._fs.cat_file(path))
+
+    def _up(self, path: Path, to: str) -> None:
+        self._fs.makedirs(to.rsplit("/", 1)[0], exist_ok=True)
+        self._fs.pipe_file(to, path.read_bytes())
+
+    def _files(self, at: str) -> list[str]:
+        self._fs.invalidate_cache()
+        try:
+            return [str(path) for path in self._fs.find(at)]
+        except FileNotFoundError:
+            return []
+
+    def _at(self, name: str) -> str:
+        return f"{self._root}/{name}"
