@@ -54,15 +54,6 @@ def conduct(
         if standing[run.name].state is State.FINISHED:
             _keep(run, store, results)
     while waiting or started:
-        for run in list(waiting):
-            blocked = _blocked(run, standing, {r.name for r in waiting} | started)
-            if blocked is not None:
-                waiting.remove(run)
-                standing[run.name] = Status(State.FAILED, standing[run.name].windows, blocked)
-            elif engine.room() and all(standing[name].state is State.FINISHED for name in run.needs):
-                waiting.remove(run)
-                started.add(run.name)
-                engine.start(run, CHANCES - len(failures(run, store)))
         for run, error, times in engine.ended():
             started.remove(run.name)
             if is_finished(run, store):
@@ -73,8 +64,18 @@ def conduct(
                 if add_failure(run, store, reason, times) < CHANCES:
                     waiting.insert(0, run)  # from its checkpoint
             standing[run.name] = status(run, store, results)
+        for run in list(waiting):
+            blocked = _blocked(run, standing, {r.name for r in waiting} | started)
+            if blocked is not None:
+                waiting.remove(run)
+                standing[run.name] = Status(State.FAILED, standing[run.name].windows, blocked)
+            elif engine.room() and all(standing[name].state is State.FINISHED for name in run.needs):
+                waiting.remove(run)
+                started.add(run.name)
+                engine.start(run, CHANCES - len(failures(run, store)))
         look(standing, started)
-        time.sleep(every)
+        if started:
+            time.sleep(every)
     return standing
 
 

@@ -76,7 +76,7 @@ class Board:
         for run in shown:
             word = self.word(run, standing, started)
             known = self.paces.get(run.name)
-            left = self._seconds_left(run, standing, known) if word == "running" else None
+            left = self._seconds_left(run, known) if word == "running" else None
             add_row(table, run, word, standing[run.name], known, left)
         rest = len(rows) - len(shown)
         return Group(title, table, Text(f"… and {rest} more" if rest else "", style="dim"))
@@ -105,7 +105,7 @@ class Board:
             work.append((run.config.windows - done) * median(speeds.get(run.config.setting, [usual])))
         return max(sum(work) / self.slots, max(work, default=0.0))
 
-    def _seconds_left(self, run: Run, standing: dict[str, Status], known: Pace | None) -> float | None:
+    def _seconds_left(self, run: Run, known: Pace | None) -> float | None:
         if known is None or known.seconds is None:
             return None
         return (run.config.windows - known.windows) * known.seconds

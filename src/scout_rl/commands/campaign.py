@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from scout_rl.campaign.engine import Engine
     from scout_rl.campaign.file import Campaign
     from scout_rl.campaign.state import Status
+    from scout_rl.campaign.store import Store
 
 File = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 
@@ -73,7 +74,7 @@ def campaign(
     standing = survey(found.runs, store, pack)
     todo = missing(found.runs, standing, next or None)
     if dry_run:
-        _show(console, found, standing)
+        _show(console, found, standing, store)
         console.print(f"{len(todo)} of {len(found.runs)} runs to do", highlight=False)
         return 0
     if todo:
@@ -112,8 +113,9 @@ def _status(
 
     console = Console()
     found = load(file, out)
-    standing = survey(found.runs, open_store(out), pack)
-    _show(console, found, standing)
+    store = open_store(out)
+    standing = survey(found.runs, store, pack)
+    _show(console, found, standing, store)
     return int(any(one.state is State.FAILED for one in standing.values()))
 
 
@@ -129,13 +131,15 @@ def _engine(key: str, out: str, address: str | None, workers: int, threads: int,
     return Pool(out, workers or n_workers(threads, memory or MEMORY_PER_RUN), threads)
 
 
-def _show(console: Console, found: "Campaign", standing: "dict[str, Status]") -> None:
+def _show(console: Console, found: "Campaign", standing: "dict[str, Status]", store: "Store") -> None:
+    from scout_rl.campaign.state import pace
     from scout_rl.campaign.table import add_row, status_table, summarise
 
     table = status_table()
     table.title = found.title
     for run in found.runs:
-        add_row(table, run, str(standing[run.name].state), standing[run.name], None, None)
+        one = standing[run.name]
+        add_row(table, run, str(one.state), one, pace(run, store) if one.windows else None, None)
     console.print(table)
     console.print(summarise(standing, set(), None), highlight=False)
 
