@@ -19,6 +19,8 @@ from typing import Any, Protocol
 from scout_rl.cache import cache_folder
 
 MANIFEST = "manifest.json"
+WHOLE = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss", "memory"}
+"""Protocols by which a file is either there with all its bytes or not at all; elsewhere it is renamed into place."""
 
 
 class Store(Protocol):
@@ -104,7 +106,7 @@ class FolderStore:
 
 
 class UrlStore:
-    """Object storage, or anything else that fsspec opens; single files must appear whole, as they do there."""
+    """Object storage, or anything else that fsspec opens."""
 
     slow = True
 
@@ -115,7 +117,8 @@ class UrlStore:
             raise ValueError(f"{url} is a URL, which needs fsspec: pip install 'scout-rl[ray]'") from error
         self.url = url
         self._fs, self._root = fsspec.core.url_to_fs(url)
-        self._fs.use_listings_cache = False
+        protocol = self._fs.protocol
+        self._whole = bool(WHOLE & {protocol} if isinstance(protocol, str) else WHOLE & set(protocol))
         self._work = cache_folder() / "campaign" / hashlib.sha256(url.encode()).hexdigest()[:16]
 
     def read(self, name: str, last: int | None = None) -> bytes | None:
@@ -127,10 +130,8 @@ class UrlStore:
         return bytes(data)
 
     def write(self, name: str, data: bytes) -> None:
-        """One object."""
-        at = self._at(name)
-        self._fs.makedirs(at.rsplit("/", 1)[0], exist_ok=True)
-        self._fs.pipe_file(at, data)
+        """One object, whole or not at all."""
+        self._put(self._at(name), data)
 
     def delete(self, name: str) -> None:
         """One object."""
@@ -155,16 +156,17 @@ class UrlStore:
         home, at = self.home(name), self._at(name)
         there = {path.removeprefix(f"{at}/") for path in self._files(at)}
         for path in sorted(path for path in home.iterdir() if path.is_file()):
-            self._up(path, f"{at}/{path.name}")
+            self._put(f"{at}/{path.name}", path.read_bytes())
         kept = sorted(path for path in (home / "checkpoints").iterdir() if path.name.isdigit())
         for folder in kept:
             if f"checkpoints/{folder.name}/{MANIFEST}" in there:
                 continue  # checkpoints never change
             for path in sorted(folder.iterdir(), key=lambda path: path.name == MANIFEST):
-                self._up(path, f"{at}/checkpoints/{folder.name}/{path.name}")
-        stale = [p for p in there if p.startswith("checkpoints/") and p.split("/")[1] < kept[0].name]
-        for old in sorted(stale, key=lambda path: not path.endswith(MANIFEST)):
-            self.delete(f"{name}/{old}")
+                self._put(f"{at}/checkpoints/{folder.name}/{path.name}", path.read_bytes())
+        found = {path.split("/")[1] for path in there if path.startswith("checkpoints/")}
+        for old in sorted(number for number in found if number < kept[0].name):
+            self.delete(f"{name}/checkpoints/{old}/{MANIFEST}")
+            self._fs.rm(f"{at}/checkpoints/{old}", recursive=True)
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Path]:
@@ -181,9 +183,12 @@ class UrlStore:
                 (home / below).parent.mkdir(parents=True, exist_ok=True)
                 (home / below).write_bytes(self._fs.cat_file(path))
 
-    def _up(self, path: Path, to: str) -> None:
+    def _put(self, to: str, data: bytes) -> None:
         self._fs.makedirs(to.rsplit("/", 1)[0], exist_ok=True)
-        self._fs.pipe_file(to, path.read_bytes())
+        at = to if self._whole else f"{to}.partial"
+        self._fs.pipe_file(at, data)
+        if at != to:
+            self._fs.mv(at, to)
 
     def _files(self, at: str) -> list[str]:
         self._fs.invalidate_cache()
