@@ -22,6 +22,10 @@ def train_to(store, windows):
     home.mkdir(parents=True, exist_ok=True)
     (home / "windows.jsonl").write_text("".join(f'{{"window":{i}}}\n' for i in range(windows)))
     (home / "run.json").write_text("{}")
+    shared = home / "checkpoints" / "shared"  # what several checkpoints name, such as the replay's segments
+    shared.mkdir(parents=True, exist_ok=True)
+    (shared / f"replay-{windows}.npz").write_bytes(bytes(windows))
+    (shared / f"replay-{windows - 6}.npz").unlink(missing_ok=True)
     checkpoint.write(home / "checkpoints", windows, "id", {"learner": {"w": np.arange(windows)}}, {})
 
 
@@ -51,7 +55,7 @@ def test_pushed_and_pulled_a_run_is_the_same(store, tmp_path, monkeypatch):
         store.push(NAME)
     home = store.home(NAME)
     before = {path.relative_to(home): path.read_bytes() for path in home.rglob("*") if path.is_file()}
-    assert {path.parts[1] for path in before if len(path.parts) == 3} == {"00000004", "00000006"}  # two are kept
+    assert {path.parts[1] for path in before if len(path.parts) == 3} == {"00000004", "00000006", "shared"}
     (home / "left-over").write_text("of an earlier attempt")
     store.pull(NAME)
     assert {path.relative_to(home): path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
@@ -102,6 +106,7 @@ def test_a_death_between_any_two_copies_leaves_a_whole_run(store, monkeypatch):
         assert found is not None
         assert found.window in (4, 6)
         assert rows >= found.window
+        assert (store.home(NAME) / "checkpoints/shared" / f"replay-{found.window}.npz").exists()
     assert writes >= 4
     assert store.read(f"{NAME}/checkpoints/00000006/{MANIFEST}") is not None
     assert store.read(f"{NAME}/checkpoints/00000002/{MANIFEST}") is None

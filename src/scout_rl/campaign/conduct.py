@@ -27,8 +27,13 @@ Look = Callable[[dict[str, Status], set[str]], None]
 
 
 def survey(runs: Sequence[Run], store: Store, results: Path | None) -> dict[str, Status]:
-    """Where every run stands, from the disk alone."""
-    return {run.name: status(run, store, results) for run in runs}
+    """Where every run stands, from the disk alone.
+
+    A compact record stands for its run, but not for one whose policy another run still needs: that takes its folder.
+    """
+    packed = {run.name for run in runs if results is not None and record_path(results, run).exists()}
+    needed = {name for run in runs if run.name not in packed for name in run.needs}
+    return {run.name: status(run, store, None if run.name in needed else results) for run in runs}
 
 
 def missing(runs: Sequence[Run], standing: dict[str, Status], first: int | None = None) -> list[Run]:

@@ -1,6 +1,7 @@
 """A campaign file: settings x rules x ladders x overrides x seeds, as TOML, expanded to frozen configs.
 
     title = "..."
+    pack = "results"           # where compact records go, and are looked for, unless --pack says otherwise
     [defaults]                 # fields of every run (`RunConfig`)
     [[runs]]                   # a block: the product of its lists
     settings = ["doorkey"]
@@ -26,7 +27,7 @@ from scout_rl.campaign.fields import check_fields, field_types, filled
 from scout_rl.run_config import RunConfig
 from scout_rl.run_path import run_name
 
-TOP = ("title", "defaults", "runs")
+TOP = ("title", "pack", "defaults", "runs")
 AXES = {"settings": "setting", "rules": "rule", "seeds": "seed", "ladders": "ladder"}
 """The lists of a block, and the field that each stands for."""
 SOURCES = ("ladder_from", "ladder_fallback")
@@ -50,6 +51,8 @@ class Campaign:
 
     path: Path
     title: str
+    pack: Path | None
+    """Folder of compact records that the file names."""
     runs: tuple[Run, ...]
 
 
@@ -71,7 +74,9 @@ def load(path: Path, out: str = "runs") -> Campaign:
     _fields_of(defaults, f"{path}: [defaults]", taken=set(AXES.values()))
     rows = [row for i, block in enumerate(blocks) for row in _block(block, defaults, out, f"{path}: runs[{i}]")]
     rows.sort(key=lambda row: row[0])  # stable: the first seed of every block, then the second
-    return Campaign(path, str(content.get("title", path.stem)), _runs(rows, out))
+    pack = content.get("pack")
+    _require(pack is None or isinstance(pack, str), f"{path}: 'pack' is {pack!r}, but must be a folder")
+    return Campaign(path, str(content.get("title", path.stem)), None if pack is None else Path(pack), _runs(rows, out))
 
 
 def _block(

@@ -105,6 +105,14 @@ class FolderStore:
         yield self.root / name
 
 
+def checkpoint_files(home: Path) -> list[str]:
+    """Every file below a run's checkpoints, in an order in which a manifest comes after all that it names."""
+    folder = home / "checkpoints"
+    found = [path.relative_to(home).as_posix() for path in folder.rglob("*") if path.is_file()]
+    whole = [file for file in found if ".partial" not in file]
+    return sorted(whole, key=lambda file: (file.split("/")[1].isdigit(), file.split("/")[1], file.endswith(MANIFEST)))
+
+
 class UrlStore:
     """Object storage, or anything else that fsspec opens."""
 
@@ -148,7 +156,7 @@ class UrlStore:
         self._copy_down(name, self.home(name))
 
     def push(self, name: str) -> None:
-        """Records, then the newest checkpoint with its manifest last, then drop the old ones.
+        """Records, then what checkpoints share, then the newest checkpoint, its manifest last; then drop the old.
 
         Records that are ahead of the newest whole checkpoint are cut back when the run is continued, so a death
         between any two of these copies leaves a state to continue from.
@@ -157,16 +165,14 @@ class UrlStore:
         there = {path.removeprefix(f"{at}/") for path in self._files(at)}
         for path in sorted(path for path in home.iterdir() if path.is_file()):
             self._put(f"{at}/{path.name}", path.read_bytes())
-        kept = sorted(path for path in (home / "checkpoints").iterdir() if path.name.isdigit())
-        for folder in kept:
-            if f"checkpoints/{folder.name}/{MANIFEST}" in there:
-                continue  # checkpoints never change
-            for path in sorted(folder.iterdir(), key=lambda path: path.name == MANIFEST):
-                self._put(f"{at}/checkpoints/{folder.name}/{path.name}", path.read_bytes())
-        found = {path.split("/")[1] for path in there if path.startswith("checkpoints/")}
-        for old in sorted(number for number in found if number < kept[0].name):
-            self.delete(f"{name}/checkpoints/{old}/{MANIFEST}")
-            self._fs.rm(f"{at}/checkpoints/{old}", recursive=True)
+        for file in (files := checkpoint_files(home)):
+            if file not in there:  # they never change
+                self._put(f"{at}/{file}", (home / file).read_bytes())
+        newest = max(file for file in files if file.endswith(MANIFEST))
+        ahead = any(file > newest for file in there if file.endswith(MANIFEST))  # of another attempt: not ours to tidy
+        stale = sorted(file for file in there if file.startswith("checkpoints/") and file not in files)
+        for file in [] if ahead else sorted(stale, key=lambda file: not file.endswith(MANIFEST)):
+            self.delete(f"{name}/{file}")
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Path]:

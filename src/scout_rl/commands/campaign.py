@@ -50,7 +50,7 @@ def campaign(
         threads: Of each run. Records are bit-equal only between equal counts.
         memory: GiB that one run is given; 0 takes the usual.
         next: Only so many of the missing runs, the first ones; 0 for all.
-        pack: Folder of compact records (results): those already there count as finished, new ones are added.
+        pack: Folder of compact records: those already there count as finished, new ones are added (default: the file's).
         retry: Give runs that failed three times their chances again.
         dry_run: List what would be done, and do nothing.
     """
@@ -65,7 +65,7 @@ def campaign(
             raise ValueError(f"--{name} is {value}, but must be at least {least}")
     console = Console()
     found = load(file, out)
-    store = open_store(out)
+    store, pack = open_store(out), pack or found.pack
     if "://" in out and any(getattr(run.config, "ladder_from", "") for run in found.runs):
         raise ValueError(f"{file} takes ladders from other runs, which needs a folder as --out, not {out}")
     if retry:
@@ -104,7 +104,7 @@ def _status(
         word: status
         file: A campaign file (campaigns/*.toml).
         out: Folder of runs, or the URL they are kept at.
-        pack: Folder of compact records: those there count as finished.
+        pack: Folder of compact records: those there count as finished (default: the file's).
     """
     from scout_rl.campaign.conduct import survey
     from scout_rl.campaign.file import load
@@ -114,7 +114,7 @@ def _status(
     console = Console()
     found = load(file, out)
     store = open_store(out)
-    standing = survey(found.runs, store, pack)
+    standing = survey(found.runs, store, pack or found.pack)
     _show(console, found, standing, store)
     return int(any(one.state is State.FAILED for one in standing.values()))
 
