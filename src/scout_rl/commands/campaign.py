@@ -50,7 +50,7 @@ def campaign(
         threads: Of each run. Records are bit-equal only between equal counts.
         memory: GiB that one run is given; 0 takes the usual.
         next: Only so many of the missing runs, the first ones; 0 for all.
-        pack: Folder of compact records: those already there count as finished, new ones are added (default: the file's).
+        pack: Folder of compact records: what is there counts as finished, new ones are added (default: the file's).
         retry: Give runs that failed three times their chances again.
         dry_run: List what would be done, and do nothing.
     """
