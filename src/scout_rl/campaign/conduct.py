@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from scout_rl.campaign.engine import Engine
@@ -32,8 +33,13 @@ def survey(runs: Sequence[Run], store: Store, results: Path | None) -> dict[str,
     A compact record stands for its run, but not for one whose policy another run still needs: that takes its folder.
     """
     packed = {run.name for run in runs if results is not None and record_path(results, run).exists()}
-    needed = {name for run in runs if run.name not in packed for name in run.needs}
-    return {run.name: status(run, store, None if run.name in needed else results) for run in runs}
+    needed = {name: run.name for run in runs if run.name not in packed for name in run.needs}
+    standing = {}
+    for run in runs:
+        standing[run.name] = found = status(run, store, None if run.name in needed else results)
+        if run.name in packed and found.state in (State.MISSING, State.UNFINISHED) and not found.note:
+            standing[run.name] = replace(found, note=f"packed, but {needed[run.name]} needs its policy")
+    return standing
 
 
 def missing(runs: Sequence[Run], standing: dict[str, Status], first: int | None = None) -> list[Run]:
@@ -68,7 +74,7 @@ def conduct(
                 reason = error or "the worker ended well, but the records are not complete"
                 if add_failure(run, store, reason, times) < CHANCES:
                     waiting.insert(0, run)  # from its checkpoint
-            standing[run.name] = status(run, store, results)
+            standing[run.name] = status(run, store)
         for run in list(waiting):
             blocked = _blocked(run, standing, {r.name for r in waiting} | started)
             if blocked is not None:
@@ -88,7 +94,10 @@ def _keep(run: Run, store: Store, results: Path | None) -> None:
     """Pack a finished run, unless it is there."""
     if results is not None and not record_path(results, run).exists():
         with store.reading(run.name) as folder:
-            pack(folder, record_path(results, run))
+            try:
+                pack(folder, record_path(results, run))
+            except OSError as error:
+                raise ValueError(f"{record_path(results, run)} cannot be written: {error.strerror}") from error
 
 
 def _blocked(run: Run, standing: dict[str, Status], going: set[str]) -> str | None:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from statistics import median
 from typing import Any
+from zipfile import BadZipFile
 
 from scout_rl.campaign.file import Run
 from scout_rl.campaign.store import Store
@@ -61,7 +62,7 @@ def status(run: Run, store: Store, results: Path | None = None) -> Status:
     """Look at the packed record, the run folder and the failures of one run."""
     total = run.config.windows
     if results is not None and (record := record_path(results, run)).exists():
-        return Status(State.FINISHED, total, _other(record, unpack(record).about["config"], run))
+        return Status(State.FINISHED, total, _other(record, run))
     about = store.read(f"{run.name}/{RUN}")
     if about is not None:
         there = json.loads(about)
@@ -138,7 +139,12 @@ def _rows(data: bytes | None, last: int = 0) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines[-last:]]
 
 
-def _other(record: Path, config: dict[str, Any], run: Run) -> str:
+def _other(record: Path, run: Run) -> str:
+    """A sentence where the record under this run's name is not of this run; it is left as it is."""
+    try:
+        config = unpack(record).about["config"]
+    except (OSError, ValueError, KeyError, BadZipFile) as error:
+        raise ValueError(f"the compact record {record} cannot be read: {error}") from error
     differs = difference(_whole(config), run.config.as_dict())
     return "" if differs is None else f"{record} is of another config: {differs}"
 
