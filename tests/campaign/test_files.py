@@ -202,3 +202,10 @@ def test_committed_records_have_the_names_that_campaigns_look_for():
     assert run_name(RunConfig(setting="doorkey", seed=100, ladder="solver")) == "doorkey/scout/100-solver5"
     assert run_name(RunConfig(setting="doorkey", seed=1, checkpoint_every=7)) == "doorkey/scout/1"
     assert set(rules.RULES) >= {rule for file in FILES for block in rows(file) for rule in block["rules"]}
+
+
+def test_the_page_shows_a_file_that_works_and_every_campaign(tmp_path):
+    page = (FILES[0].parents[1] / "docs" / "campaigns.md").read_text()
+    (tmp_path / "a.toml").write_text(page.split("```toml\n")[1].split("```")[0])
+    assert len(load(tmp_path / "a.toml").runs) == 12
+    assert {name for name in LISTED | {"evidence"} if f"`{name}`" not in page} == set()
