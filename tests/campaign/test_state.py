@@ -149,6 +149,32 @@ def test_a_run_waits_for_the_policy_that_its_ladder_is_from(runs, store):
     assert engine.order == [b.name, c.name, a.name]
 
 
+def test_two_campaigns_share_a_folder(runs, store):
+    """What another one is training is left alone, and taken as finished or continued when it lets go."""
+    fcntl = pytest.importorskip("fcntl", reason="there are no file locks here")
+    a, b, c = (run.name for run in runs)
+    files = {}
+    for name in (a, b):
+        store.write(f".campaign/{name}.lock", b"")
+        files[name] = (store.root / f".campaign/{name}.lock").open("rb")
+        fcntl.flock(files[name], fcntl.LOCK_EX)
+    engine, looks = Scripted(store), 0
+
+    def look(standing, started):
+        nonlocal looks
+        looks += 1
+        if looks == 10:  # the other campaign finished one run, and died in the other
+            assert engine.order == [c]
+            plant(runs[1], store, 8, checkpoint=8)
+            plant(runs[0], store, 3, checkpoint=2)
+            for file in files.values():
+                file.close()
+
+    after = do(runs, store, engine, look=look)
+    assert engine.order == [c, a]
+    assert {found.state for found in after.values()} == {State.FINISHED}
+
+
 def test_a_run_whose_source_failed_is_listed(runs, store):
     a, b, c = runs
     engine = Scripted(store, {a.name: ["no"] * 3})
@@ -188,7 +214,7 @@ def test_the_table_counts_windows_and_time_from_the_records(runs, store):
     a, _, c = runs
     plant(a, store, 2)
     console = Console(width=120, height=40, record=True, force_terminal=True)
-    board = Board(runs, store, slots=2, console=console)
+    board = Board(runs, runs, store, slots=2, console=console)
     standing = conduct.survey(runs, store, None)
     board.look(standing, {a.name})
     plant(a, store, 4)

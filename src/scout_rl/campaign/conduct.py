@@ -21,6 +21,7 @@ from scout_rl.campaign.state import (
     status,
 )
 from scout_rl.campaign.store import Store
+from scout_rl.campaign.worker import held
 from scout_rl.compact import pack
 
 Look = Callable[[dict[str, Status], set[str]], None]
@@ -80,12 +81,16 @@ def conduct(
             if blocked is not None:
                 waiting.remove(run)
                 standing[run.name] = Status(State.FAILED, standing[run.name].windows, blocked)
-            elif engine.room() and all(standing[name].state is State.FINISHED for name in run.needs):
+            elif engine.room() and _ready(run, standing) and not held(store, run.name):
                 waiting.remove(run)
+                if is_finished(run, store):  # by another campaign on the same folder
+                    _keep(run, store, results)
+                    standing[run.name] = status(run, store)
+                    continue
                 started.add(run.name)
                 engine.start(run, CHANCES - len(failures(run, store)))
         look(standing, started)
-        if started:
+        if waiting or started:
             time.sleep(every)
     return standing
 
@@ -98,6 +103,10 @@ def _keep(run: Run, store: Store, results: Path | None) -> None:
                 pack(folder, record_path(results, run))
             except OSError as error:
                 raise ValueError(f"{record_path(results, run)} cannot be written: {error.strerror}") from error
+
+
+def _ready(run: Run, standing: dict[str, Status]) -> bool:
+    return all(standing[name].state is State.FINISHED for name in run.needs)
 
 
 def _blocked(run: Run, standing: dict[str, Status], going: set[str]) -> str | None:

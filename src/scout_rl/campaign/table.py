@@ -23,8 +23,8 @@ STYLES = {"running": "cyan", "started": "cyan", "finished": "green", "failed": "
 class Board:
     """A live table on a terminal; elsewhere a line whenever a run ends. It reads the runs' own records."""
 
-    def __init__(self, runs: Sequence[Run], store: Store, slots: int, console: Console) -> None:
-        self.runs, self.store, self.slots, self.console = runs, store, slots, console
+    def __init__(self, runs: Sequence[Run], todo: Sequence[Run], store: Store, slots: int, console: Console) -> None:
+        self.runs, self.todo, self.store, self.slots, self.console = runs, todo, store, slots, console
         self.paces: dict[str, Pace] = {}
         self._before: dict[str, State] = {}
         self._first: dict[str, int] = {}
@@ -89,8 +89,8 @@ class Board:
         return "running" if known and known.windows > self._first[run.name] else "started"
 
     def left(self, standing: dict[str, Status], started: set[str]) -> float | None:
-        """Seconds until all is done: windows to do x seconds a window (of the setting, as measured) / slots."""
-        todo = [run for run in self.runs if standing[run.name].state in (State.MISSING, State.UNFINISHED)]
+        """Seconds until what is to do is done: windows left x seconds a window (of the setting, as measured) / slots."""
+        todo = [run for run in self.todo if standing[run.name].state in (State.MISSING, State.UNFINISHED)]
         speeds: dict[str, list[float]] = {}
         for run in self.runs:
             known = self.paces.get(run.name)

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from scout_rl.campaign.machine import environment, lease_cores
 from scout_rl.campaign.store import Store, open_store
@@ -107,30 +107,44 @@ def _end_with_parent() -> None:
     os._exit(3)
 
 
+def held(store: Store, name: str) -> bool:
+    """Whether some process trains this run at the moment, of this campaign or of another one on the same folder."""
+    path = _lock_path(store, name)
+    if not path.exists():
+        return False
+    with path.open("r+b") as file:
+        return not _locked(file)
+
+
 @contextmanager
 def _alone(store: Store, name: str) -> Iterator[None]:
     """Hold the run's lock; a worker that outlived its campaign by a moment is waited for."""
-    path = store.home(".campaign") / f"{name}.lock"
+    path = _lock_path(store, name)
     path.parent.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + PATIENCE
     with path.open("wb") as file:
-        _lock(file, path)
+        while not _locked(file):
+            if time.monotonic() > deadline:
+                raise ValueError(f"{path} is locked: another process trains this run")
+            time.sleep(0.1)
         yield
 
 
-def _lock(file: Any, path: Path) -> None:
+def _lock_path(store: Store, name: str) -> Path:
+    return store.home(".campaign") / f"{name}.lock"
+
+
+def _locked(file: IO[bytes]) -> bool:
+    """Take the lock of an open file, if it is free; the operating system gives it back when the process ends."""
     try:
         import fcntl
     except ModuleNotFoundError:
-        return  # no such locks here
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except OSError:
-            if time.monotonic() > deadline:
-                raise ValueError(f"{path} is locked: another process trains this run") from None
-            time.sleep(0.1)
+        return True  # there are no such locks here
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 if __name__ == "__main__":

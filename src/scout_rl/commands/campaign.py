@@ -80,7 +80,7 @@ def campaign(
     if todo:
         chosen = _engine(engine, out, address, workers, threads, memory)
         try:
-            with Board(found.runs, store, chosen.slots, console) as board:
+            with Board(found.runs, todo, store, chosen.slots, console) as board:
                 standing = conduct(found.runs, todo, standing, store, chosen, results=pack, look=board.look)
         except KeyboardInterrupt:
             console.print("stopped; the same command continues")
