@@ -89,7 +89,7 @@ class Board:
         return "running" if known and known.windows > self._first[run.name] else "started"
 
     def left(self, standing: dict[str, Status], started: set[str]) -> float | None:
-        """Seconds until what is to do is done: windows left x seconds a window (of the setting, as measured) / slots."""
+        """Seconds until all is done: windows left x seconds a window (of the setting, as measured) / slots."""
         todo = [run for run in self.todo if standing[run.name].state in (State.MISSING, State.UNFINISHED)]
         speeds: dict[str, list[float]] = {}
         for run in self.runs:
