@@ -23,7 +23,7 @@ seeds = {seeds}
 """
 
 
-def write_file(path, rules, seeds, windows=10):
+def write_file(path, rules, seeds, windows=16):
     path.write_text(FIELDS.format(windows=windows) + BLOCK.format(rules=list(rules), seeds=list(seeds)))
     return path
 
