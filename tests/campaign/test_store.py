@@ -1,5 +1,7 @@
 """Runs kept behind a URL: what is copied, in which order; a death between any two copies leaves a whole run."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -22,11 +24,16 @@ def train_to(store, windows):
     home.mkdir(parents=True, exist_ok=True)
     (home / "windows.jsonl").write_text("".join(f'{{"window":{i}}}\n' for i in range(windows)))
     (home / "run.json").write_text("{}")
-    shared = home / "checkpoints" / "shared"  # what several checkpoints name, such as the replay's segments
+    segment = {f"replay-{windows}": {"episodes": np.arange(windows)}}  # what later checkpoints may name again
+    learner = {"learner": {"w": np.arange(windows)}}
+    if "new" in inspect.signature(checkpoint.write).parameters:
+        checkpoint.write(home / "checkpoints", windows, "id", learner, {}, new=segment)
+        return
+    shared = home / "checkpoints" / "shared"
     shared.mkdir(parents=True, exist_ok=True)
     (shared / f"replay-{windows}.npz").write_bytes(bytes(windows))
-    (shared / f"replay-{windows - 6}.npz").unlink(missing_ok=True)
-    checkpoint.write(home / "checkpoints", windows, "id", {"learner": {"w": np.arange(windows)}}, {})
+    (shared / f"replay-{windows - 4}.npz").unlink(missing_ok=True)
+    checkpoint.write(home / "checkpoints", windows, "id", learner, {})
 
 
 def test_a_folder_is_trained_in_and_a_url_is_not(tmp_path):
