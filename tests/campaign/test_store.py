@@ -1,5 +1,6 @@
 """Runs kept behind a URL: what is copied, in which order; a death between any two copies leaves a whole run."""
 
+import importlib.util
 import inspect
 
 import numpy as np
@@ -42,6 +43,14 @@ def test_a_folder_is_trained_in_and_a_url_is_not(tmp_path):
     store = open_store(f"file://{tmp_path}/kept")
     assert isinstance(store, UrlStore)
     assert tmp_path / "kept" not in store.home(NAME).parents
+
+
+@pytest.mark.parametrize("url", ["nonsense://a/b", "s3://bucket/runs"])
+def test_a_url_that_cannot_be_opened_is_a_sentence(url):
+    if url.startswith("s3") and importlib.util.find_spec("s3fs"):
+        url = "nonsense://a"
+    with pytest.raises(ValueError, match=f"fsspec cannot open {url}: "):
+        open_store(url)
 
 
 def test_small_files(store, tmp_path):

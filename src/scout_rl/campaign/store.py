@@ -124,7 +124,10 @@ class UrlStore:
         except ModuleNotFoundError as error:
             raise ValueError(f"{url} is a URL, which needs fsspec: pip install 'scout-rl[ray]'") from error
         self.url = url
-        self._fs, self._root = fsspec.core.url_to_fs(url)
+        try:
+            self._fs, self._root = fsspec.core.url_to_fs(url)
+        except (ImportError, ValueError) as error:
+            raise ValueError(f"fsspec cannot open {url}: {error}") from error
         protocol = self._fs.protocol
         self._whole = bool(WHOLE & {protocol} if isinstance(protocol, str) else WHOLE & set(protocol))
         self._work = cache_folder() / "campaign" / hashlib.sha256(url.encode()).hexdigest()[:16]
