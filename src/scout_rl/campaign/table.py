@@ -142,8 +142,6 @@ def summarise(standing: dict[str, Status], started: set[str], left: float | None
     words = [f"{counts[word]} {word}" for word in ("finished", "failed", "unfinished", "missing") if counts[word]]
     if started:
         words.insert(0, f"{len(started)} started")
-    unfinished = started or counts["unfinished"] or counts["missing"]
-    if unfinished:
         words.append("time left not known yet" if left is None else f"about {duration(left)} left")
     return f"{len(standing)} runs: {', '.join(words)}"
 

@@ -147,7 +147,7 @@ def _show(console: Console, found: "Campaign", standing: "dict[str, Status]", st
 def _say_how_it_ended(console: Console, found: "Campaign", standing: "dict[str, Status]", failed: str) -> int:
     from scout_rl.campaign.table import summarise
 
-    console.print(summarise(standing, set(), None).removesuffix(", time left not known yet"), highlight=False)
+    console.print(summarise(standing, set(), None), highlight=False)
     bad = [run for run in found.runs if standing[run.name].state == failed]
     for run in found.runs:
         one = standing[run.name]
