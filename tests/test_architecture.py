@@ -58,6 +58,8 @@ FLOW = {
     "run_folder": {"records", "run_config"},
     "train": None,  # puts stages together
     "compact": {"records"},
+    "run_path": {"run_config", "settings"},
+    "campaign": {"cache", "compact", "run_config", "run_folder", "run_path", "train"},  # puts runs together
     # looking at what was trained, and from where
     "trained": {
         "bank",

@@ -219,6 +219,64 @@ def test_rfcl():
     assert rule.frontier(state).tolist() == [0, 2]
 
 
+def test_rfcl_demo_draws_by_halves_behind_the_frontier():
+    rule = rules.RfclDemo(delta=3)
+    state = rule.init(2, 9)
+    # Both at L = 8: levels past the easiest count as it: 1/2 + 1/4 + 1/8 + 1/16 + 1/16 = 1 at level 8; contexts alike
+    expected = np.zeros((2, 9))
+    expected[:, 8] = 1 / 2
+    np.testing.assert_allclose(rule.distribution(state), expected)
+    # Two successes in a row from the frontier: 8 - 3 = 5. The other one's success and failure do not do.
+    state = rule.update(state, outcomes([0, 1, 0, 1], [8, 8, 8, 8], [1, 1, 1, 0]))
+    assert rule.frontier(state).tolist() == [5, 8]
+    assert rule.moved(state).tolist() == [-1, 0]
+    # Context 0, f = 5: levels 5, 6, 7, 8 with 1/2, 1/4, 1/8, 1/16, and the fifth (9 -> 8) with 1/16.
+    # Contexts by frontier: 5/(5 + 8) and 8/(5 + 8).
+    expected = np.zeros((2, 9))
+    expected[0, 5:9] = np.array([1 / 2, 1 / 4, 1 / 8, 1 / 8]) * 5 / 13
+    expected[1, 8] = 8 / 13
+    np.testing.assert_allclose(rule.distribution(state), expected)
+
+
+def test_rfcl_demo_advances_on_m_successes_in_a_row_from_the_frontier():
+    rule = rules.RfclDemo(delta=3)
+    state = rule.update(rule.init(1, 9), outcomes([0, 0], [8, 8], [1, 1]))
+    assert rule.frontier(state).tolist() == [5]
+    # Successes behind the frontier (levels 6 and 8) are training, not evidence.
+    state = rule.update(state, outcomes([0, 0, 0], [6, 8, 6], [1, 1, 1]))
+    assert rule.frontier(state).tolist() == [5]
+    # Success, failure, success: never two in a row. The next window's first success makes it two.
+    state = rule.update(state, outcomes([0, 0, 0], [5, 5, 5], [1, 0, 1]))
+    assert rule.frontier(state).tolist() == [5]
+    state = rule.update(state, outcomes([0], [5], [1]))
+    assert rule.frontier(state).tolist() == [2]
+    # The buffer was emptied by the move: one success is not enough. Failures never retreat.
+    state = play(rule, state, outcomes([0], [2], [1]), outcomes([0] * 5, [2] * 5, [0] * 5))
+    assert rule.frontier(state).tolist() == [2]
+    # 2 - 3 would leave the ladder: 0, the start of the demonstration, and there it stays.
+    state = play(rule, state, *[outcomes([0, 0], [2, 2], [1, 1])], *[outcomes([0, 0], [0, 0], [1, 1])] * 3)
+    assert rule.frontier(state).tolist() == [0]
+    assert words(rule, state) == ["target"]
+
+
+def test_rfcl_demo_hardly_visits_what_is_solved():
+    rule = rules.RfclDemo(delta=8)
+    state = rule.update(rule.init(2, 9), outcomes([0, 0], [8, 8], [1, 1]))
+    assert rule.frontier(state).tolist() == [0, 8]
+    # Weights 1e-6 and 8/9: 1e-6/(8/9 + 1e-6) = 1.124999e-6
+    np.testing.assert_allclose(rule.distribution(state).sum(axis=1)[0], 1.124999e-6, rtol=1e-6)
+    # All solved: 1e-6 each, so alike; and half of the starts at the target start.
+    state = rule.update(state, outcomes([1, 1], [8, 8], [1, 1]))
+    np.testing.assert_allclose(rule.distribution(state).sum(axis=1), [0.5, 0.5])
+    np.testing.assert_allclose(rule.distribution(state)[:, 0], [0.25, 0.25])
+    # The longest ladder there is: nothing wraps around.
+    state = rule.init(1, 127)
+    assert rule.distribution(state)[0, 126] == 1
+    state = rule.update(state, outcomes([0, 0], [126, 126], [1, 1]))
+    assert rule.frontier(state).tolist() == [118]
+    np.testing.assert_allclose(rule.distribution(state)[0, 118:124], [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 16, 0])
+
+
 def test_aced():
     rule = rules.Aced(n_min=5)
     state = rule.update(rule.init(2, 3), outcomes([0] * 4, [2] * 4, [1, 1, 1, 1]))

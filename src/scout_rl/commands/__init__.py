@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from scout_rl.commands.campaign import campaign_command
 from scout_rl.commands.demo import demo
 from scout_rl.commands.environments import picture, verify_codec
 from scout_rl.commands.evaluate import evaluate
@@ -17,6 +18,7 @@ def commands(arguments: list[str]) -> dict[str, Callable[..., int]]:
         "ladder": ladder,
         "train": train_command(arguments),
         "evaluate": evaluate,
+        "campaign": campaign_command(arguments),
         "picture": picture,
         "verify-codec": verify_codec,
         "demo": demo,

@@ -68,9 +68,10 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
             constants: The rule's constants.
             learner: The learner's constants.
             track: Also log to TensorBoard, or to W&B or trackio where installed.
-            out: Folder of runs; this one goes to OUT/SETTING/RULE/SEED (and its ladder, where it is not the default).
+            out: Folder of runs; this one goes to OUT/SETTING/RULE/SEED (and whatever is not the default).
         """
         from scout_rl.run_config import SCHEDULES, RunConfig
+        from scout_rl.run_path import run_path
 
         changed = {
             name: value
@@ -98,14 +99,6 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
 def _another_command() -> int:
     """Train one run; the same command continues it after an interruption."""
     raise AssertionError("stands in the list of commands alone")
-
-
-def run_path(out: Path, config: "RunConfig") -> Path:
-    """Where a run goes: what varies is in its name."""
-    parts = [str(config.seed)]
-    if config.ladder != "manual" or config.levels != setting(config.setting).n_levels:
-        parts.append(f"{config.ladder}{config.levels}")
-    return out / config.setting / config.rule / "-".join(parts)
 
 
 def run(config: "RunConfig", path: Path, track: Track = "none", console: Console | None = None) -> int:

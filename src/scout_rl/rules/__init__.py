@@ -12,6 +12,7 @@ from scout_rl.rules.plr import Plr
 from scout_rl.rules.random import Random
 from scout_rl.rules.reverse import Reverse
 from scout_rl.rules.rfcl import Rfcl
+from scout_rl.rules.rfcl_official import RfclDemo
 from scout_rl.rules.rule import Rule, Status
 from scout_rl.rules.scout import Scout
 from scout_rl.rules.target import Target
@@ -35,9 +36,10 @@ RULES: dict[str, type[Rule]] = {
         Aced,
         Wilson,
         Beta,
+        RfclDemo,
     )
 }
-"""Every rule by its key, in the order of the specification."""
+"""Every rule by its key: those of the specification in its order, then the one of the aligned RFCL protocol."""
 
 
 def make(key: str, **constants: object) -> Rule:
@@ -61,6 +63,7 @@ __all__ = [
     "Random",
     "Reverse",
     "Rfcl",
+    "RfclDemo",
     "Rule",
     "Scout",
     "Status",

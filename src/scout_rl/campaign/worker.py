@@ -1,0 +1,151 @@
+"""One run in a process of its own: ``python -m scout_rl.campaign.worker``, whichever engine starts it.
+
+The job is one line of JSON on standard input. The pipe stays open as long as whoever started the worker lives; when it
+closes, the worker ends at once. Nothing is lost by that: a run can be killed at any moment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from scout_rl.campaign.machine import environment, lease_cores
+from scout_rl.campaign.store import Store, open_store
+
+PATIENCE = 60.0
+"""Seconds to wait for another process to let go of the run."""
+
+
+def job(name: str, config: dict[str, Any], out: str, threads: int) -> dict[str, Any]:
+    """What a worker is told, as JSON values."""
+    return {"name": name, "config": config, "out": out, "threads": threads}
+
+
+class WorkerProcess:
+    """A started worker, seen from the process that waits for it."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.log = open_store(given["out"]).home(".campaign") / f"{given['name']}.log"
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "scout_rl.campaign.worker"]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment(given["threads"]),
+                start_new_session=True,  # an interrupt at the keyboard reaches it as a closed pipe
+            )
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps(given).encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it is dead already, and its exit code says so
+
+    def ended(self) -> bool:
+        """Whether it has."""
+        return self.process.poll() is not None
+
+    def error(self) -> str | None:
+        """Wait, then say in one sentence why it failed; None where it did not."""
+        code = self.process.wait()
+        if code == 0:
+            return None
+        if code < 0:
+            return f"the worker was ended by {signal.Signals(-code).name}"
+        lines = self.log.read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"the worker ended with exit code {code}"
+
+    def close(self) -> None:
+        """End it, if it still runs."""
+        self.process.kill()
+        self.process.wait()
+
+
+def main() -> int:
+    """Train the run that stands on standard input, or continue it."""
+    given = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    leases = lease_cores(given["threads"])  # before JAX counts the cores
+    store = open_store(given["out"])
+    with _alone(store, given["name"]):
+        _train(given, store)
+    del leases
+    return 0
+
+
+def _train(given: dict[str, Any], store: Store) -> None:
+    from scout_rl.cache import use_compilation_cache
+    from scout_rl.run_config import RunConfig
+    from scout_rl.train import Progress, train
+
+    use_compilation_cache()
+    config, name = RunConfig(**given["config"]), given["name"]
+
+    def keep(progress: Progress) -> None:
+        if progress.window % config.checkpoint_every == 0 or progress.window == config.windows:
+            store.push(name)
+
+    store.pull(name)
+    train(config, store.home(name), watch=keep)
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 1):  # past Python's buffer, whose lock a waiting thread may not hold when the process ends
+        pass
+    os._exit(3)
+
+
+def held(store: Store, name: str) -> bool:
+    """Whether some process trains this run at the moment, of this campaign or of another one on the same folder."""
+    path = _lock_path(store, name)
+    if not path.exists():
+        return False
+    with path.open("r+b") as file:
+        return not _locked(file)
+
+
+@contextmanager
+def _alone(store: Store, name: str) -> Iterator[None]:
+    """Hold the run's lock; a worker that outlived its campaign by a moment is waited for."""
+    path = _lock_path(store, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + PATIENCE
+    with path.open("wb") as file:
+        while not _locked(file):
+            if time.monotonic() > deadline:
+                raise ValueError(f"{path} is locked: another process trains this run")
+            time.sleep(0.1)
+        yield
+
+
+def _lock_path(store: Store, name: str) -> Path:
+    return store.home(".campaign") / f"{name}.lock"
+
+
+def _locked(file: IO[bytes]) -> bool:
+    """Take the lock of an open file, if it is free; the operating system gives it back when the process ends."""
+    try:
+        import fcntl
+    except ModuleNotFoundError:
+        return True  # there are no such locks here
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""``scout campaign``: every run of a file, on one machine or on a Ray cluster, continued wherever it was stopped."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from scout_rl.campaign.engine import Engine
+    from scout_rl.campaign.file import Campaign
+    from scout_rl.campaign.state import Status
+    from scout_rl.campaign.store import Store
+
+File = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
+
+
+def campaign_command(arguments: list[str]) -> Callable[..., int]:
+    """``campaign FILE`` runs it, ``campaign status FILE`` looks at it."""
+    return _status if arguments[:2] == ["campaign", "status"] else campaign
+
+
+def campaign(
+    file: File,
+    /,
+    *,
+    out: str = "runs",
+    engine: Literal["pool", "ray"] = "pool",
+    address: str | None = None,
+    workers: int = 0,
+    threads: int = 1,
+    memory: float = 0.0,
+    next: int = 0,
+    pack: Path | None = None,
+    retry: bool = False,
+    dry_run: bool = False,
+) -> int:
+    """Run a campaign; the same command continues it. `scout campaign status FILE` says where it stands.
+
+    Finished runs are not repeated, unfinished ones go on from their checkpoints. A run that fails three times is listed
+    with its error, the rest goes on, and the exit code is 1.
+
+    Args:
+        file: A campaign file (campaigns/*.toml).
+        out: Folder of runs, which all machines must see; or a URL that fsspec opens, such as s3://bucket/runs.
+        engine: Processes on this machine, or tasks on a Ray cluster.
+        address: Of the Ray cluster ("auto" finds the one this machine belongs to); without it Ray starts one here.
+        workers: Runs at a time on this machine; 0 takes as many as its cores and free memory allow.
+        threads: Of each run. Records are bit-equal only between equal counts.
+        memory: GiB that one run is given; 0 takes the usual.
+        next: Only so many of the missing runs, the first ones; 0 for all.
+        pack: Folder of compact records: what is there counts as finished, new ones are added (default: the file's).
+        retry: Give runs that failed three times their chances again.
+        dry_run: List what would be done, and do nothing.
+    """
+    from scout_rl.campaign.conduct import conduct, missing, survey
+    from scout_rl.campaign.file import load
+    from scout_rl.campaign.state import State, forget_failures
+    from scout_rl.campaign.store import open_store
+    from scout_rl.campaign.table import Board
+
+    for name, value, least in (("threads", threads, 1), ("workers", workers, 0), ("next", next, 0)):
+        if value < least:
+            raise ValueError(f"--{name} is {value}, but must be at least {least}")
+    console = Console()
+    found = load(file, out)
+    store, pack = open_store(out), pack or found.pack
+    if "://" in out and any(getattr(run.config, "ladder_from", "") for run in found.runs):
+        raise ValueError(f"{file} takes ladders from other runs, which needs a folder as --out, not {out}")
+    if retry:
+        for run in found.runs:
+            forget_failures(run, store)
+    standing = survey(found.runs, store, pack)
+    todo = missing(found.runs, standing, next or None)
+    if dry_run:
+        _show(console, found, standing, store)
+        console.print(f"{len(todo)} of {len(found.runs)} runs to do", highlight=False)
+        return 0
+    if todo:
+        chosen = _engine(engine, out, address, workers, threads, memory)
+        try:
+            with Board(found.runs, todo, store, chosen.slots, console) as board:
+                standing = conduct(found.runs, todo, standing, store, chosen, results=pack, look=board.look)
+        except KeyboardInterrupt:
+            console.print("stopped; the same command continues")
+            return 130
+        finally:
+            chosen.close()
+    return _say_how_it_ended(console, found, standing, State.FAILED)
+
+
+def _status(
+    word: Annotated[Literal["status"], tyro.conf.Positional],
+    file: File,
+    /,
+    *,
+    out: str = "runs",
+    pack: Path | None = None,
+) -> int:
+    """Say where every run of a campaign stands, from the disk alone; nothing is started.
+
+    Args:
+        word: status
+        file: A campaign file (campaigns/*.toml).
+        out: Folder of runs, or the URL they are kept at.
+        pack: Folder of compact records: those there count as finished (default: the file's).
+    """
+    from scout_rl.campaign.conduct import survey
+    from scout_rl.campaign.file import load
+    from scout_rl.campaign.state import State
+    from scout_rl.campaign.store import open_store
+
+    console = Console()
+    found = load(file, out)
+    store = open_store(out)
+    standing = survey(found.runs, store, pack or found.pack)
+    _show(console, found, standing, store)
+    return int(any(one.state is State.FAILED for one in standing.values()))
+
+
+def _engine(key: str, out: str, address: str | None, workers: int, threads: int, memory: float) -> "Engine":
+    from scout_rl.campaign.engine import Pool
+    from scout_rl.campaign.machine import MEMORY_PER_RUN, n_workers
+    from scout_rl.campaign.ray_engine import RayEngine
+
+    if key == "ray":
+        return RayEngine(out, address, threads, memory or MEMORY_PER_RUN)
+    if address is not None:
+        raise ValueError(f"--address {address} is of a Ray cluster: add --engine ray")
+    return Pool(out, workers or n_workers(threads, memory or MEMORY_PER_RUN), threads)
+
+
+def _show(console: Console, found: "Campaign", standing: "dict[str, Status]", store: "Store") -> None:
+    from scout_rl.campaign.state import pace
+    from scout_rl.campaign.table import add_row, status_table, summarise
+
+    table = status_table()
+    table.title = found.title
+    for run in found.runs:
+        one = standing[run.name]
+        add_row(table, run, str(one.state), one, pace(run, store) if one.windows else None, None)
+    console.print(table)
+    console.print(summarise(standing, set(), None), highlight=False)
+
+
+def _say_how_it_ended(console: Console, found: "Campaign", standing: "dict[str, Status]", failed: str) -> int:
+    from scout_rl.campaign.table import summarise
+
+    console.print(summarise(standing, set(), None), highlight=False)
+    bad = [run for run in found.runs if standing[run.name].state == failed]
+    for run in found.runs:
+        one = standing[run.name]
+        if one.note:
+            console.print(f"{one.state} {run.name}: {one.note}", markup=False, highlight=False, soft_wrap=True)
+    return int(bool(bad))

@@ -1,0 +1,82 @@
+"""RFCL's reverse curriculum over demonstrations (Tao et al. 2024, section 4.2): the aligned comparison's own rule."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from scout_rl.cells import Array, Outcomes
+from scout_rl.rules.arrays import namespace
+from scout_rl.rules.frontier import Frontier, FrontierRule, Tests
+from scout_rl.rules.rfcl import Rfcl, RfclState
+from scout_rl.rules.rule import require
+
+SPARE = 1e-6
+"""Weight of a demonstration whose frontier is at its start."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RfclDemo(FrontierRule):
+    """A context is one demonstration, a level one of its states; meant for a solver ladder of many levels.
+
+    Starts: the context in proportion to its frontier (what is left of its demonstration), then the frontier level with
+    probability 1/2, the next easier one with 1/4, and so on; the last of ``spread`` takes what is left, and levels past
+    the easiest count as the easiest. Advance by ``delta`` levels when the last ``m`` rollouts from the frontier itself
+    all succeeded; never retreat. Ours: a level stands for a state, so that ``delta`` counts levels.
+    """
+
+    key: ClassVar[str] = "rfcl-demo"
+
+    m: int = 2
+    """Rollouts in a row that must succeed."""
+    delta: int = 8
+    """Levels of one advance."""
+    spread: int = 5
+    """Levels that starts are drawn from."""
+
+    def __post_init__(self) -> None:
+        require(1 <= self.m <= 30, f"RfclDemo: m is {self.m}, but must be 1 to 30")
+        require(self.delta >= 1, f"RfclDemo: delta is {self.delta}, but must be at least 1")
+        require(self.spread >= 1, f"RfclDemo: spread is {self.spread}, but must be at least 1")
+
+    @property
+    def buffer(self) -> Rfcl:
+        """The last ``m`` outcomes at every frontier, all of which must be successes."""
+        return Rfcl(needed=self.m, memory=self.m)
+
+    @property
+    def evidence_gate(self) -> int:
+        """``m`` outcomes can be enough."""
+        return self.m
+
+    def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> RfclState:
+        """Every frontier at L: the demonstration's last state."""
+        return self.buffer.init(n_contexts, n_levels)
+
+    def distribution(self, state: RfclState) -> Array:
+        """Contexts by their frontier, levels by halves from the frontier towards the easiest."""
+        like, xp = state.statistics.success, namespace(state.frontier.level)
+        f, n_levels = state.frontier.level.astype(xp.int32), like.shape[-1]
+        weight = xp.where(f > 0, f.astype(like.dtype) / n_levels, xp.asarray(SPARE, like.dtype))
+        p = xp.zeros_like(like)
+        for i in range(self.spread):
+            share = 0.5 ** min(i + 1, self.spread - 1)
+            level = xp.minimum(f + i, n_levels - 1)
+            p = p + share * (xp.arange(n_levels) == level[..., None])
+        return (p * (weight / weight.sum(axis=-1, keepdims=True))[..., None]).astype(like.dtype)
+
+    def observe(self, state: RfclState, outcomes: Outcomes) -> RfclState:
+        """Only rollouts from the frontier itself enter the buffer."""
+        return self.buffer.observe(state, outcomes)
+
+    def tests(self, state: RfclState) -> Tests:
+        """The buffer is full, and of successes."""
+        return self.buffer.tests(state)
+
+    def basis(self, state: RfclState, context: Array, level: Array) -> tuple[Array, Array]:
+        """The buffer's success rate, and the cell's outcomes so far."""
+        return self.buffer.basis(state, context, level)
+
+    def transition(self, state: RfclState) -> Frontier:
+        """``delta`` levels at once; level 0 is the end."""
+        at, xp = super().transition(state), namespace(state.frontier.level)
+        harder = xp.maximum(state.frontier.level.astype(xp.int32) - self.delta, 0).astype(at.level.dtype)
+        return at._replace(level=xp.where(at.moved != 0, harder, at.level))
