@@ -10,7 +10,7 @@ demo: .venv/.demo
 test: setup lint
 	$(BIN)/python -m pytest
 
-test-all: setup lint
+test-all: setup lint .venv/.ray
 	$(BIN)/python -m pytest -m 'slow or not slow'
 
 lint: setup
@@ -31,6 +31,10 @@ setup: .venv/.test
 .venv/.test: pyproject.toml constraints.txt | .venv/bin/pip
 	$(BIN)/pip install -q -c constraints.txt -e '.[test]'
 	touch $@ .venv/.demo
+
+.venv/.ray: .venv/.test
+	$(BIN)/pip install -q -c constraints.txt -e '.[ray]'
+	touch $@
 
 # What the benchmarks compare with; pins that clash with ours get an environment of their own.
 peers:
