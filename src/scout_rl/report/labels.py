@@ -41,3 +41,13 @@ def read_labels(path: Path, n_contexts: int) -> Labels:
 def n_train(setting: str) -> int:
     """Training contexts of a setting; 0 for one that is not in the table."""
     return SETTINGS[setting].n_train if setting in SETTINGS else 0
+
+
+def oracle_groups(setting: str, n_contexts: int) -> NDArray[np.int64] | None:
+    """What an oracle rule saw of a setting's training contexts; None for a setting that is not in the table."""
+    if n_train(setting) != n_contexts:
+        return None
+    if not SETTINGS[setting].oracle_sees_groups:
+        return np.zeros(n_contexts, np.int64)
+    labels = training_groups(setting, n_contexts, pinned_hashes().get(setting, ""))
+    return None if labels is None else labels[1]
