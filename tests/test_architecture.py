@@ -54,6 +54,8 @@ FLOW = {
     "run_folder": {"records", "run_config"},
     "train": None,  # puts stages together
     "compact": {"records"},
+    # from records to pages; no simulator, no learner
+    "report": {"bank", "cells", "compact", "records", "rules", "settings"},
     # looking at what was trained, and from where
     "trained": {"bank", "checkpoint", "families", "learners", "records", "run_config", "run_folder", "settings"},
     "lockstep": {"evaluate", "families"},

@@ -20,8 +20,8 @@ from scout_rl.report.runs import Run
 RECENT = 10
 """A move's reason is told by this many rollouts before it, at the cell that was left."""
 UNIT = 200
-"""Success shares are stored as whole 200ths, mean levels as whole 50ths."""
-LEVEL_UNIT, NO_ROLLOUT = 50, 255
+"""Success shares are stored as whole 200ths, mean levels as 200ths of the easiest level."""
+NO_ROLLOUT = 255
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -37,7 +37,7 @@ def encode(run: Run, *, detailed: bool) -> dict[str, Any]:
         if detailed and (status := replay(run)) is not None:
             arrays |= _statuses(status)
     else:
-        arrays |= _columns(run, 120 if detailed else 40)
+        arrays |= _columns(run, detailed=detailed)
     return {"layout": _layout(arrays), "data": _packed(arrays)}
 
 
@@ -74,21 +74,20 @@ def _statuses(status: NDArray[np.int8]) -> Arrays:
     return {"status": flat[starts].astype(np.uint8), "length": np.diff(starts, append=len(flat)).astype(np.uint32)}
 
 
-def _columns(run: Run, most: int) -> Arrays:
-    """``[columns, contexts]``: mean level of the rollouts, how many, how many succeeded."""
-    width = -(-max(1, run.about.windows) // most)
+def _columns(run: Run, *, detailed: bool) -> Arrays:
+    """``[columns, contexts]``: mean level of the rollouts and, detailed, how many there were and how many succeeded."""
+    width = -(-max(1, run.about.windows) // (120 if detailed else 30))
     columns, n = -(-max(1, run.about.windows) // width), run.about.n_contexts
     cell = (run.played.window // width).astype(np.int64) * n + run.played.context
     count = np.bincount(cell, minlength=columns * n)
     total = np.bincount(cell, weights=run.played.level, minlength=columns * n)
     won = np.bincount(cell, weights=run.played.success, minlength=columns * n)
-    mean = np.divide(total * LEVEL_UNIT, count, out=np.full(len(count), float(NO_ROLLOUT)), where=count > 0)
-    width_and = np.array([width], np.uint16)
-    return {
-        "width": width_and,
-        "mean": np.minimum(np.rint(mean), NO_ROLLOUT).astype(np.uint8),
-        "tried": np.minimum(count, 15).astype(np.uint8) * 16 + np.minimum(won, 15).astype(np.uint8),
-    }
+    mean = np.divide(total * (UNIT / max(1, run.about.n_levels - 1)), count, out=np.full(len(count), float(NO_ROLLOUT)), where=count > 0)
+    made: Arrays = {"width": np.array([width], np.uint16), "mean": np.minimum(np.rint(mean), NO_ROLLOUT).astype(np.uint8)}
+    if detailed:
+        made["tried"] = np.minimum(count, 255).astype(np.uint8)
+        made["won"] = np.minimum(won, 255).astype(np.uint8)
+    return made
 
 
 def _small(values: NDArray[Any]) -> NDArray[Any]:
