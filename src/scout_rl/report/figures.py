@@ -56,17 +56,18 @@ def draw_all(block: Runs, found: list[Score]) -> list[Figure]:
 def save(figure: Figure, folder: Path, dpi: int = 150) -> None:
     """Write NAME.svg and NAME.png."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{figure.name}.svg").write_text(svg(figure))
+    (folder / f"{figure.name}.svg").write_text(svg(figure, white=True), "utf-8")
     figure.drawn.savefig(folder / f"{figure.name}.png", dpi=dpi, facecolor="white")
 
 
-def svg(figure: Figure) -> str:
-    """The same bytes each time: no date, ids from a fixed salt, text as text."""
+def svg(figure: Figure, *, white: bool = False) -> str:
+    """The same bytes each time: no date, ids from a fixed salt, text as text; see-through unless ``white``."""
     import matplotlib
 
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": figure.name, "svg.fonttype": "none"}):
-        figure.drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+        note = {"Date": None, "Creator": None}
+        figure.drawn.savefig(buffer, format="svg", metadata=note, **({"facecolor": "white"} if white else {"transparent": True}))
     return buffer.getvalue()
 
 
@@ -145,8 +146,9 @@ def _dots(block: Runs, found: list[Score], styles: dict[str, int]) -> Figure:
     axes.set_yticks(range(len(rows)), [row.label for row in rows])
     axes.set_ylim(len(rows) - 0.45, -0.55)
     axes.set_xlim(-0.02, 1.02)
-    _label(axes, "worst-group AUC", "")
-    return Figure("worst-auc", f"Worst-group AUC: dots are seeds, ticks their {word}.", figure)
+    name = "worst-group AUC" if len(block.conditions[0].runs[0].groups) > 1 else "AUC"
+    _label(axes, name, "")
+    return Figure("worst-auc", f"{name[0].upper()}{name[1:]}: dots are seeds, ticks their {word}.", figure)
 
 
 def _final(block: Runs) -> Figure:

@@ -124,9 +124,7 @@
 
   function curves() {
     const { told, d } = run, names = Object.keys(d.a).filter((n) => n.startsWith("curve "));
-    strip.hidden = !names.length;
-    if (!names.length) return;
-    const [pen, width] = size(strip, 92), ink = getComputedStyle(document.body).color;
+    const [pen, width] = size(strip, 108), ink = getComputedStyle(document.body).color;
     pen.font = "11px system-ui, sans-serif";
     pen.strokeStyle = ink; pen.globalAlpha = 0.2;
     for (const y of [8, 46, 84]) { pen.beginPath(); pen.moveTo(0, y); pen.lineTo(width, y); pen.stroke(); }
@@ -141,7 +139,13 @@
       pen.stroke();
     });
     pen.setLineDash([]); pen.fillStyle = ink;
-    pen.fillText(`held-out success 0 to 1: ${names.map((n) => n.slice(6)).join(" (solid), ")}${names.length > 1 ? " (dashed)" : ""}`, 4, 20);
+    for (let k = 0; k <= 4; k++) { // window numbers, the same axis as the map above
+      pen.textAlign = k === 0 ? "left" : k === 4 ? "right" : "center";
+      pen.fillText(`${k ? "" : "window "}${Math.round((told.windows * k) / 4)}`, (width * k) / 4, 102);
+    }
+    pen.textAlign = "left";
+    const what = names.length ? `held-out success, 0 to 1: ${names.map((n, i) => n.slice(6) + (names.length > 1 ? ` (${["solid", "dashed", "dotted", "dash-dot"][i % 4]})` : "")).join(", ")}` : "no held-out evaluation in these records";
+    pen.fillText(what, 4, 20);
   }
 
   function legend() {
