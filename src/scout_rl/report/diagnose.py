@@ -18,8 +18,9 @@ SPREAD = 0.35
 """S.d. in levels between contexts from which sharing a level costs something; chance alone gives about 0.1 to 0.2."""
 APART = 0.5
 """Levels between two groups, on average over time, that are worth a frontier each."""
-SUCCESS_APART = 0.15
-"""The same in success at equal level and period, where contexts have no frontiers of their own."""
+SUCCESS_APART, SUCCESS_SPREAD = 0.15, 0.08
+"""The same in success at equal level and period (groups apart, s.d. between contexts), where contexts have no frontiers of
+their own: two halves 0.15 apart have a standard deviation of 0.075."""
 ALIKE = 0.01
 """Share of rollouts that must end each way before anything is said about pace."""
 FEWEST = 4
@@ -133,7 +134,7 @@ def _verdict(run: Run, found: Pacing | None) -> str:
         inside = found.within.beyond_chance and found.spread_in_group >= SPREAD
         across = _matters(found.between, APART)
     else:
-        inside = _matters(found.within, SUCCESS_APART)
+        inside = _matters(found.within, SUCCESS_SPREAD)
         across = _matters(found.between, SUCCESS_APART)
     if inside:
         return "context" if run.context_group is not None else "unlabelled"

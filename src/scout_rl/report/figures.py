@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,7 +82,7 @@ def inline_svg(figure: Figure, prefix: str) -> str:
     text = re.sub(r'<svg ([^>]*?)width="[^"]*pt"', r"<svg \1", text, count=1)
     text = re.sub(r'<svg ([^>]*?)height="[^"]*pt"', r"<svg \1", text, count=1)
     text = re.sub(r"(-?\d+\.\d\d)\d+", r"\1", text)
-    return text.replace(INK, "currentColor").replace("<svg ", f'<svg role="img" aria-label="{figure.caption}" ', 1)
+    return text.replace(INK, "currentColor").replace("<svg ", f'<svg role="img" aria-label="{escape(figure.caption)}" ', 1)
 
 
 def _axes(width: float = SIZE[0], height: float = SIZE[1]) -> tuple[Any, Any]:

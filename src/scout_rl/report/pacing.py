@@ -63,7 +63,8 @@ def success_between_contexts(run: Run, group: NDArray[np.int64], rng: np.random.
     """Contexts of one group at one level in one period: do their successes differ by more than chance?
 
     The statistic is the sum over contexts of (successes minus expected)^2. Frontiers stop a context's rollouts at a level by
-    its own success, and the square of a stopped fair game still grows by its variance alone, so that is no difference.
+    its own success, and the square of a stopped fair game still grows by its variance alone, so that is no difference. A
+    policy that jumps within a period makes p somewhat too small; a verdict therefore also asks for size.
     """
     played = run.played
     if not len(played.context):

@@ -92,9 +92,8 @@ def _with_frontier(run: Run, x: int, counted: Cells) -> Stuck | None:
     rate = f"{won[level]} of {tried[level]} rollouts at level {level}"
     if not tried.any():
         return Stuck(x, "no rollouts", "0 rollouts")
-    if level == 0:
-        failing = tried[0] >= RECENT and recent[0] <= LOW
-        return Stuck(x, "fails at the target", f"{rate}, {recent[0]:.0%} of the last ten") if failing else None
+    if level == 0 and not recent[0] <= LOW:
+        return None  # at the target start, and succeeding (or just arrived)
     late = window >= windows // 2
     turns = int((easier[late][1:] != easier[late][:-1]).sum())
     hard, easy = int(run.frontier[windows // 2 :, x].min()), int(run.frontier[windows // 2 :, x].max())
@@ -103,6 +102,8 @@ def _with_frontier(run: Run, x: int, counted: Cells) -> Stuck | None:
         return Stuck(x, "never succeeds", pair)
     if turns >= TURNS:
         return Stuck(x, "oscillates", f"{turns} turns in the last half; {pair}")
+    if level == 0:
+        return Stuck(x, "fails at the target", f"{rate}, {recent[0]:.0%} lately") if tried[0] >= RECENT else None
     if (run.frontier[:, x] == 0).any():
         first = int(np.argmax(run.frontier[:, x] == 0)) + 1
         return Stuck(x, "lost the target", f"at level 0 in window {first}, at level {level} in the end")
