@@ -12,7 +12,13 @@ from scout_rl.compact import KINDS, SCHEMA
 def play(folder, ready, *, rule=None, n_contexts=40, n_levels=5, windows=300, rollouts=16, seed=0, oracle_group=None):
     """A log_dir: ``ready(context, level, window)`` is the success probability of each rollout."""
     curriculum = Curriculum(
-        rule or rules.Scout(), n_contexts, n_levels, seed=seed, window=rollouts, log_dir=folder, oracle_group=oracle_group
+        rule or rules.Scout(),
+        n_contexts,
+        n_levels,
+        seed=seed,
+        window=rollouts,
+        log_dir=folder,
+        oracle_group=oracle_group,
     )
     rng = np.random.default_rng(seed + 1000)
     for window in range(windows):
@@ -34,7 +40,9 @@ def steadily(pace, n_levels=5, every=45, high=0.93, low=0.02):
 
 def config(setting="planted", rule="scout", seed=100, windows=120, **others):
     whole = {"setting": setting, "rule": rule, "seed": seed, "ladder": "manual", "levels": 5, "windows": windows}
-    return whole | {"episodes": 4, "evaluate_every": 20, "checkpoint_every": 50, "constants": {}, "learner": {}} | others
+    return (
+        whole | {"episodes": 4, "evaluate_every": 20, "checkpoint_every": 50, "constants": {}, "learner": {}} | others
+    )
 
 
 def curve(reach, *, final=1.0, at):
@@ -68,7 +76,13 @@ def write_compact(path, told, groups, *, frontier=None, n_contexts=10, held_out=
     }
     if frontier is not None:
         arrays["frontier"] = frontier.astype(np.int8)
-    about = {"schema": 1, "kind": "run", "config": told, "bank_sha256": bank, "versions": {"python": "3.12.0", "numpy": "2.0"}}
+    about = {
+        "schema": 1,
+        "kind": "run",
+        "config": told,
+        "bank_sha256": bank,
+        "versions": {"python": "3.12.0", "numpy": "2.0"},
+    }
     note = {"compact_schema": SCHEMA, "run": about, "group_names": list(groups), "rollouts": rollouts}
     note |= {"held_out": outcomes.shape[1], "seconds": seconds}
     arrays["about.json"] = np.frombuffer(json.dumps(note).encode(), np.uint8)

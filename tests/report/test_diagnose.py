@@ -136,7 +136,9 @@ def test_too_little_evidence(tmp_path):
 
 
 def test_a_context_without_rollouts(tmp_path):
-    found = diagnose(load(play(tmp_path / "run", lambda c, level, w: 0.9, rule=rules.Random(), n_contexts=300, windows=10)))
+    found = diagnose(
+        load(play(tmp_path / "run", lambda c, level, w: 0.9, rule=rules.Random(), n_contexts=300, windows=10))
+    )
     assert {one.reason for one in found.stuck} == {"no rollouts"}
 
 

@@ -96,7 +96,9 @@ def browser(tmp_path_factory):
 def over(browser, share_x, share_y):
     browser.value("document.documentElement.style.scrollBehavior = 'auto'")
     browser.value("document.getElementById('heat').scrollIntoView({block: 'center'})")
-    box = browser.value("(r => [r.left, r.top, r.width, r.height])(document.getElementById('heat').getBoundingClientRect())")
+    box = browser.value(
+        "(r => [r.left, r.top, r.width, r.height])(document.getElementById('heat').getBoundingClientRect())"
+    )
     browser.move_mouse(box[0] + box[2] * share_x, box[1] + box[3] * share_y)
     browser.until("!document.getElementById('tip').hidden")
     return browser.value("document.getElementById('tip').innerText").splitlines()

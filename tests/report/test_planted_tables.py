@@ -78,7 +78,10 @@ def test_the_table_as_printed(block, found):
     assert table.column("rule") == ["scout", "anneal", "random"]
     assert table.column("n") == ["6", "6", "5 of 6 (no 105)"]
     assert table.column("final hard") == ["1.00 ± 0.00", "0.20 ± 0.00", "0.90 ± 0.00"]
-    assert table.column("worst-group AUC (median)")[1] == f"{area(100, 0.2):.3f} [{area(100, 0.2):.3f}, {area(100, 0.2):.3f}]"
+    assert (
+        table.column("worst-group AUC (median)")[1]
+        == f"{area(100, 0.2):.3f} [{area(100, 0.2):.3f}, {area(100, 0.2):.3f}]"
+    )
     assert table.column("solved (≥ 0.5)") == ["6/6", "0/6", "5/5"]
     assert table.column("windows to solve") == ["50", "–", "60"]  # median of 40 and 60; never; at 60
     assert table.column("wins") == ["–", "6/6", "5/5"]
@@ -138,7 +141,7 @@ def test_figures_are_the_same_each_time_and_tell_rules_apart_without_colour(bloc
     drawn = {figure.name: figure for figure in figures.draw_all(block, found)}
     assert set(drawn) == {"curves", "worst-curves", "worst-auc", "final", "frontier", "dispersion", "masking"}
     again = {figure.name: figure for figure in figures.draw_all(block, found)}
-    assert figures.svg(drawn["curves"]) == figures.svg(again["curves"])
+    assert drawn["curves"].svg == again["curves"].svg
     lines = drawn["curves"].drawn.axes[0].get_lines()
     assert len({(line.get_linestyle(), line.get_marker()) for line in lines}) == 3
     hatches = {patch.get_hatch() for patch in drawn["final"].drawn.axes[0].patches}
@@ -176,7 +179,9 @@ def s_with(score, **bounds):
 
 def written(folder, setting, rule, seed, groups, **others):
     told = config(setting=setting, rule=rule, seed=seed, **others)
-    return summarise(load(write_compact(folder / f"{setting}-{rule}-{seed}-{len(list(folder.iterdir()))}.npz", told, groups)))
+    return summarise(
+        load(write_compact(folder / f"{setting}-{rule}-{seed}-{len(list(folder.iterdir()))}.npz", told, groups))
+    )
 
 
 def blocks_of(runs):
@@ -188,12 +193,19 @@ def row(setting, rule, metric, **others):
 
 
 @pytest.mark.parametrize(
-    ("mixture", "verdict"), [(0.1, "reproduced"), (0.66, "reproduced"), (0.72, "weaker"), (0.8, "weaker"), (0.9, "reversed")]
+    ("mixture", "verdict"),
+    [(0.1, "reproduced"), (0.66, "reproduced"), (0.72, "weaker"), (0.8, "weaker"), (0.9, "reversed")],
 )
 def test_a_verdict_follows_from_the_numbers(tmp_path, mixture, verdict):
     """tab:mw-conflict: SCOUT 0.617 on shelf-place, mixture 0.383; half of the difference is 0.117. Ours: 0.8."""
     runs = [
-        written(tmp_path, "metaworld-conflict", rule, 100, {"push": curve(20, at=AT), "shelf-place": curve(20, final=final, at=AT)})
+        written(
+            tmp_path,
+            "metaworld-conflict",
+            rule,
+            100,
+            {"push": curve(20, at=AT), "shelf-place": curve(20, final=final, at=AT)},
+        )
         for rule, final in (("scout", 0.8), ("mixture", mixture))
     ]
     told = verdicts.answer(row("metaworld-conflict", "mixture", "final:shelf-place"), blocks_of(runs))
@@ -214,7 +226,12 @@ def test_every_verdict():
     assert verdicts._against(-0.06, None, "ahead") == "reversed"
     assert verdicts._against(0.06, None, "") == "no claim"
     number = paper.number("fetch-air", "scout", "final")
-    assert [verdicts._own(v, number) for v in (0.95, 0.9, 0.6, 0.4)] == ["reproduced", "reproduced", "weaker", "reversed"]
+    assert [verdicts._own(v, number) for v in (0.95, 0.9, 0.6, 0.4)] == [
+        "reproduced",
+        "reproduced",
+        "weaker",
+        "reversed",
+    ]
 
 
 def test_a_row_finds_its_own_condition_only(tmp_path):
@@ -233,7 +250,9 @@ def test_a_row_finds_its_own_condition_only(tmp_path):
 
 def test_retention_from_planted_areas(tmp_path):
     """Areas 0.75 (solver), 0.5 (manual), 0.25 (target): R_retain is 2; without a gain there is none."""
-    flat = {name: {"all": np.full(len(AT), level)} for name, level in (("auto", 0.75), ("manual", 0.5), ("target", 0.25))}
+    flat = {
+        name: {"all": np.full(len(AT), level)} for name, level in (("auto", 0.75), ("manual", 0.5), ("target", 0.25))
+    }
     runs = []
     for seed in (100, 101, 102):
         runs += [
@@ -254,10 +273,17 @@ def test_retention_from_planted_areas(tmp_path):
 
 def test_level_counts_are_compared_with_each_other(tmp_path):
     runs = [
-        written(tmp_path, "doorkey-16", "scout", 100, {"all": curve(60, final=final, at=AT)}, ladder="solver", levels=levels)
+        written(
+            tmp_path, "doorkey-16", "scout", 100, {"all": curve(60, final=final, at=AT)}, ladder="solver", levels=levels
+        )
         for levels, final in ((5, 0.8), (9, 0.95), (13, 0.96))
     ]
-    answers = {a.row.levels: a for r in verdicts.rows() if (r.setting, r.rule) == ("doorkey-16", "scout") for a in [verdicts.answer(r, blocks_of(runs))]}
+    answers = {
+        a.row.levels: a
+        for r in verdicts.rows()
+        if (r.setting, r.rule) == ("doorkey-16", "scout")
+        for a in [verdicts.answer(r, blocks_of(runs))]
+    }
     assert answers[9].difference.point == pytest.approx(0.15)
     assert (answers[9].verdict, answers[13].verdict, answers[5].verdict) == ("reproduced", "reproduced", "no claim")
 

@@ -28,7 +28,11 @@ sys.meta_path.insert(0, Refuse())
 def without_simulators(code, *arguments):
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(
-        [sys.executable, "-c", BLOCK + code, *map(str, arguments)], capture_output=True, text=True, env=environment, check=False
+        [sys.executable, "-c", BLOCK + code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -74,7 +78,9 @@ def test_a_known_number_of_the_committed_records():
     section = page.split("## doorkey-split\n")[1].split("\n## ")[0]
     assert f"| `scout` | worst-group final | 0.92 (DoorKey pacing splits) | {groups[-1].min():.3f} |" in section
     with np.load(ROOT / "results/doorkey-split/anneal/100.npz") as file:
-        other = min(np.trapezoid(file["groups"][:, i], file["evaluated_at"]) / file["evaluated_at"][-1] for i in range(2))
+        other = min(
+            np.trapezoid(file["groups"][:, i], file["evaluated_at"]) / file["evaluated_at"][-1] for i in range(2)
+        )
     if "| `anneal` | worst-group AUC | – |" in section and "100 |" in section:
         assert f"{area - other:+.3f}" in section
 

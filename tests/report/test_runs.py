@@ -86,7 +86,9 @@ def test_find_does_not_look_inside_runs(folder, tmp_path):
 
 def test_what_is_no_record_is_one_sentence(tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match=r"empty holds no records: no run folder, no log_dir and no compact record in it"):
+    with pytest.raises(
+        ValueError, match=r"empty holds no records: no run folder, no log_dir and no compact record in it"
+    ):
         find([tmp_path / "empty"])
     with pytest.raises(ValueError, match="nowhere holds no records"):
         find([tmp_path / "nowhere"])
@@ -118,7 +120,15 @@ def test_runs_that_differ_in_anything_but_the_seed_are_never_averaged(tmp_path):
         {"preset": "", "algorithm": None, "seed": 103},  # a field of later versions, left empty
     ]
     runs = [
-        summarise(load(write_compact(tmp_path / f"{i}.npz", config(**v), groups if v.get("windows") != 100 else {"all": groups["all"][:6]})))
+        summarise(
+            load(
+                write_compact(
+                    tmp_path / f"{i}.npz",
+                    config(**v),
+                    groups if v.get("windows") != 100 else {"all": groups["all"][:6]},
+                )
+            )
+        )
         for i, v in enumerate(variants)
     ]
     runs.append(summarise(load(write_compact(tmp_path / "bank.npz", config(), groups, bank="ef" * 32))))
@@ -135,7 +145,11 @@ def test_runs_that_differ_in_anything_but_the_seed_are_never_averaged(tmp_path):
 def test_a_policy_ladders_own_source_does_not_part_seeds(tmp_path):
     groups = {"all": curve(60, at=range(0, 121, 20))}
     runs = []
-    for seed, source in ((100, "results/doorkey/scout/100.npz"), (101, "results/doorkey/scout/101.npz"), (102, "elsewhere")):
+    for seed, source in (
+        (100, "results/doorkey/scout/100.npz"),
+        (101, "results/doorkey/scout/101.npz"),
+        (102, "elsewhere"),
+    ):
         told = config(seed=seed, ladder="policy", ladder_from=source)
         runs.append(summarise(load(write_compact(tmp_path / f"{seed}.npz", told, groups))))
     assert sorted(len(c.runs) for b in group(runs) for c in b.conditions) == [1, 2]

@@ -14,7 +14,20 @@ from tests.report.browser import CHROMIUM, Browser
 from tests.report.planted import config, curve, write_compact
 
 ROOT = Path(__file__).parents[2]
-RULES = ("scout", "anneal", "random", "target", "mixture", "local-frontier", "rfcl", "aced", "fixed", "plr", "alp", "reverse")
+RULES = (
+    "scout",
+    "anneal",
+    "random",
+    "target",
+    "mixture",
+    "local-frontier",
+    "rfcl",
+    "aced",
+    "fixed",
+    "plr",
+    "alp",
+    "reverse",
+)
 FRONTIERS = ("scout", "local-frontier", "rfcl", "aced")
 SETTINGS = ("one", "two", "three", "four", "five", "six")
 WINDOWS, CONTEXTS = 2400, 100
@@ -55,11 +68,12 @@ def test_a_report_over_a_thousand_runs(tmp_path):
         env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
         check=True,
     )
-    seconds = time.perf_counter() - before
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20  # KiB: the largest child
+    wall = time.perf_counter() - before
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds, peak = used.ru_utime + used.ru_stime, used.ru_maxrss / 2**20  # KiB: the largest child
     page = tmp_path / "out/index.html"
-    print(f"{seconds:.1f} s, {peak:.2f} GiB, {page.stat().st_size / 1e6:.1f} MB")
-    assert seconds < 60
+    print(f"{seconds:.1f} s of processor, {wall:.1f} s in all, {peak:.2f} GiB, {page.stat().st_size / 1e6:.1f} MB")
+    assert seconds < 60  # one thread: its own time, whatever else the machine is doing
     assert peak < 2
     assert page.stat().st_size < 10e6
     if CHROMIUM is not None:

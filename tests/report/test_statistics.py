@@ -98,8 +98,12 @@ def test_three_seeds_cover_less_than_they_say():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draw", [normal, lambda rng, n: 0.3 + rng.standard_t(2, n), lambda rng, n: rng.exponential(0.3 / np.log(2), n)])
-@pytest.mark.parametrize(("n", "low", "high"), [(3, 0.73, 0.77), (5, 0.91, 0.955), (6, 0.92, 0.965), (10, 0.91, 0.97), (20, 0.91, 0.97)])
+@pytest.mark.parametrize(
+    "draw", [normal, lambda rng, n: 0.3 + rng.standard_t(2, n), lambda rng, n: rng.exponential(0.3 / np.log(2), n)]
+)
+@pytest.mark.parametrize(
+    ("n", "low", "high"), [(3, 0.73, 0.77), (5, 0.91, 0.955), (6, 0.92, 0.965), (10, 0.91, 0.97), (20, 0.91, 0.97)]
+)
 def test_coverage_at_length(n, low, high, draw):
     assert low < coverage(n, 4000, 2000, draw) < high
 
@@ -111,7 +115,9 @@ def test_scout_against_itself_finds_nothing():
     share = sum(f.found for f in found) / sum(f.splits for f in found)
     assert share < 0.13
     shifted = np.concatenate([rng.normal(0.2, 0.01, 6), rng.normal(0.8, 0.01, 6)])
-    assert s.paired(dict(enumerate(shifted[6:])), dict(enumerate(shifted[:6]))).difference.excludes_zero  # and a real one shows
+    assert s.paired(
+        dict(enumerate(shifted[6:])), dict(enumerate(shifted[:6]))
+    ).difference.excludes_zero  # and a real one shows
     assert s.self_check(np.array([0.1, 0.2, 0.3, 0.4]), rng) is None
     assert s.self_check(np.arange(6.0), rng).splits == 10
 
@@ -125,7 +131,10 @@ def test_the_interquartile_mean_is_scipys_trimmed_mean():
 
 def test_the_probability_of_improvement_is_the_mann_whitney_statistic():
     rng = np.random.default_rng(2)
-    ours, theirs = [rng.integers(0, 5, 6).astype(float), rng.random(4)], [rng.integers(0, 5, 5).astype(float), rng.random(6)]
+    ours, theirs = (
+        [rng.integers(0, 5, 6).astype(float), rng.random(4)],
+        [rng.integers(0, 5, 5).astype(float), rng.random(6)],
+    )
     expected = [stats.mannwhitneyu(a, b).statistic / (len(a) * len(b)) for a, b in zip(ours, theirs, strict=True)]
     assert s.probability_of_improvement(ours, theirs) == pytest.approx(np.mean(expected))
 

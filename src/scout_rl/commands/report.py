@@ -28,13 +28,15 @@ def report(
     """
     _plotting()
     from scout_rl.report.build import report as build
+    from scout_rl.report.runs import find
 
     if not runs:
         raise ValueError("no records were named")
+    records = find(runs)
     columns = TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        line = bar.add_task("", total=None)
-        page = build(runs, out, labels=groups, tell=lambda done, all_: bar.update(line, completed=done, total=all_))
+        line = bar.add_task("", total=len(records))
+        page = build(records, out, labels=groups, tell=lambda done: bar.update(line, completed=done))
     print(page)
     return 0
 

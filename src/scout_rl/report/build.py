@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from scout_rl.report.comparison import (
     Runs,
-    Score,
     aggregate_table,
     comparison_table,
     evaluated,
@@ -50,7 +49,7 @@ def report(
     out: Path,
     *,
     labels: Path | None = None,
-    tell: Callable[[int, int], None] = lambda done, all_: None,
+    tell: Callable[[int], None] = lambda done: None,
 ) -> Path:
     """Write ``out/index.html``, ``out/tables`` and ``out/figures``; returns the page."""
     found = find(paths)
@@ -60,7 +59,7 @@ def report(
         if labels is not None:
             run = load(path, read_labels(labels, run.about.n_contexts))
         read.append(Read(summarise(run), run.groups, encode(run, detailed=len(found) <= DETAILED)))
-        tell(i + 1, len(found))
+        tell(i + 1)
     blocks = group(r.summary for r in read)
     parts, overall = _parts(blocks, out)
     out.mkdir(parents=True, exist_ok=True)
@@ -77,7 +76,9 @@ def _parts(blocks: Sequence[Runs], out: Path) -> tuple[list[Part], list[Table]]:
         name = slug(whole.label)
         if block is None:
             made = [mechanism_table(whole)]
-            parts.append(Part(whole.label, ["No finished run with held-out evaluations: nothing is compared."], made, []))
+            parts.append(
+                Part(whole.label, ["No finished run with held-out evaluations: nothing is compared."], made, [])
+            )
         else:
             found = next(family)
             compared.append(found)
@@ -105,7 +106,9 @@ def retention_table(blocks: Sequence[Runs]) -> Table | None:
     if not rows:
         return None
     note = f"Share of the hand-built ladder's gain in mean AUC over the target start; {MISSING} where there is no gain to keep."
-    return Table("Automatic ladders", ["setting", "", "n", "gain of the hand-built ladder", "ratio [95%]"], rows, [note])
+    return Table(
+        "Automatic ladders", ["setting", "", "n", "gain of the hand-built ladder", "ratio [95%]"], rows, [note]
+    )
 
 
 def write_tables(tables: Sequence[tuple[str, Table]], folder: Path) -> None:

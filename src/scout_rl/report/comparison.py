@@ -124,7 +124,9 @@ def _comparison_row(block: Runs, s: Score, groups: list[str], reduce: Callable[.
     finals = [mean_sd(np.array([run.groups[g][-1] for run in runs])) for g in groups] if many else []
     cells = [s.condition.label, shown_seeds(s.condition.seeds, block.seeds), mean_sd(s.final), *finals]
     cells += [mean_sd(s.worst_final)] if many else []
-    cells += [shown_interval(bootstrap(a, reduce, generator()), 3) for a in ((s.auc, s.worst_auc) if many else (s.auc,))]
+    cells += [
+        shown_interval(bootstrap(a, reduce, generator()), 3) for a in ((s.auc, s.worst_auc) if many else (s.auc,))
+    ]
     if s.paired is None:
         cells += ["(reference)" if s.condition.rule == REFERENCE else MISSING, MISSING, MISSING, MISSING]
     else:

@@ -72,7 +72,9 @@ class Diagnosis:
         )
         if found.between is not None:
             unit = "levels" if found.own_frontiers else "in success"
-            told.append(f"Groups {', '.join(self.groups)}: up to {found.between.size:.2f} {unit} apart (p = {found.between.p:.3f}).")
+            told.append(
+                f"Groups {', '.join(self.groups)}: up to {found.between.size:.2f} {unit} apart (p = {found.between.p:.3f})."
+            )
         if found.own_frontiers:
             spread = ", ".join(f"{name} {value:.2f}" for name, value in found.dispersion.items())
             told.append(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,13 +26,31 @@ HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
 SIZE = (4.6, 3.1)
 
 
-class Figure(NamedTuple):
+@dataclass(frozen=True)
+class Figure:
     """One drawn figure."""
 
     name: str
     caption: str
     drawn: Any
     """matplotlib's."""
+
+    @cached_property
+    def svg(self) -> str:
+        """See-through, and the same bytes each time: no date, ids from a fixed salt, text as text."""
+        import matplotlib
+
+        buffer = io.StringIO()
+        with matplotlib.rc_context({"svg.hashsalt": self.name, "svg.fonttype": "none"}):
+            note = {"Date": None, "Creator": None}
+            self.drawn.savefig(buffer, format="svg", metadata=note, transparent=True)
+        self.drawn.set_layout_engine("none")  # laid out once is enough
+        return buffer.getvalue()
+
+    @property
+    def white_svg(self) -> str:
+        """On white, to stand by itself."""
+        return re.sub(r"(<svg [^>]*>)", r'\1<rect width="100%" height="100%" fill="white"/>', self.svg, count=1)
 
 
 def draw_all(block: Runs, found: list[Score]) -> list[Figure]:
@@ -57,32 +77,22 @@ def draw_all(block: Runs, found: list[Score]) -> list[Figure]:
 def save(figure: Figure, folder: Path, dpi: int = 150) -> None:
     """Write NAME.svg and NAME.png."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{figure.name}.svg").write_text(svg(figure, white=True), "utf-8")
+    (folder / f"{figure.name}.svg").write_text(figure.white_svg, "utf-8")
     figure.drawn.savefig(folder / f"{figure.name}.png", dpi=dpi, facecolor="white")
-
-
-def svg(figure: Figure, *, white: bool = False) -> str:
-    """The same bytes each time: no date, ids from a fixed salt, text as text; see-through unless ``white``."""
-    import matplotlib
-
-    buffer = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": figure.name, "svg.fonttype": "none"}):
-        note = {"Date": None, "Creator": None}
-        figure.drawn.savefig(buffer, format="svg", metadata=note, **({"facecolor": "white"} if white else {"transparent": True}))
-    return buffer.getvalue()
 
 
 def inline_svg(figure: Figure, prefix: str) -> str:
     """For an HTML page: ids made unique by ``prefix``, ink in the page's own colour."""
-    text = svg(figure)
-    text = text[text.index("<svg") :]
+    text = figure.svg[figure.svg.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
     text = re.sub(r'\bid="', f'id="{prefix}', text)
     text = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{prefix}", text)
     text = re.sub(r'<svg ([^>]*?)width="[^"]*pt"', r"<svg \1", text, count=1)
     text = re.sub(r'<svg ([^>]*?)height="[^"]*pt"', r"<svg \1", text, count=1)
     text = re.sub(r"(-?\d+\.\d\d)\d+", r"\1", text)
-    return text.replace(INK, "currentColor").replace("<svg ", f'<svg role="img" aria-label="{escape(figure.caption)}" ', 1)
+    return text.replace(INK, "currentColor").replace(
+        "<svg ", f'<svg role="img" aria-label="{escape(figure.caption)}" ', 1
+    )
 
 
 def _axes(width: float = SIZE[0], height: float = SIZE[1]) -> tuple[Any, Any]:
@@ -110,7 +120,13 @@ def _legend(figure: Any, axes: Any) -> None:
     handles, _ = axes.get_legend_handles_labels()
     columns = min(4, max(1, len(handles)))
     figure.legend(
-        loc="outside upper left", ncols=columns, frameon=False, fontsize=8, labelcolor=INK, handlelength=2.6, borderpad=0
+        loc="outside upper left",
+        ncols=columns,
+        frameon=False,
+        fontsize=8,
+        labelcolor=INK,
+        handlelength=2.6,
+        borderpad=0,
     )
 
 
@@ -218,7 +234,14 @@ def _points(rows: list[data.Points], styles: dict[str, int], name: str, x: str, 
         if len(row.x) > 1:
             axes.plot(row.x, row.y, marker, color=colour, markersize=4, alpha=0.45)
         axes.plot(
-            middle(row.x), middle(row.y), marker, color=colour, markersize=9, markeredgecolor=INK, label=row.label, linestyle=""
+            middle(row.x),
+            middle(row.y),
+            marker,
+            color=colour,
+            markersize=9,
+            markeredgecolor=INK,
+            label=row.label,
+            linestyle="",
         )
     axes.set_ylim(-0.03, 1.03)
     if name == "masking":

@@ -82,8 +82,16 @@ def _columns(run: Run, *, detailed: bool) -> Arrays:
     count = np.bincount(cell, minlength=columns * n)
     total = np.bincount(cell, weights=run.played.level, minlength=columns * n)
     won = np.bincount(cell, weights=run.played.success, minlength=columns * n)
-    mean = np.divide(total * (UNIT / max(1, run.about.n_levels - 1)), count, out=np.full(len(count), float(NO_ROLLOUT)), where=count > 0)
-    made: Arrays = {"width": np.array([width], np.uint16), "mean": np.minimum(np.rint(mean), NO_ROLLOUT).astype(np.uint8)}
+    mean = np.divide(
+        total * (UNIT / max(1, run.about.n_levels - 1)),
+        count,
+        out=np.full(len(count), float(NO_ROLLOUT)),
+        where=count > 0,
+    )
+    made: Arrays = {
+        "width": np.array([width], np.uint16),
+        "mean": np.minimum(np.rint(mean), NO_ROLLOUT).astype(np.uint8),
+    }
     if detailed:
         made["tried"] = np.minimum(count, 255).astype(np.uint8)
         made["won"] = np.minimum(won, 255).astype(np.uint8)

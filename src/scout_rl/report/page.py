@@ -156,7 +156,9 @@ def _payload(parts: Sequence[Part], entries: Sequence[Entry]) -> str:
     """What the script draws from; configs and versions that several runs share are written once."""
     configs: dict[str, int] = {}
     versions: dict[str, int] = {}
-    blocks = {label: i for i, label in enumerate(dict.fromkeys([*(p.label for p in parts), *(e.block for e in entries)]))}
+    blocks = {
+        label: i for i, label in enumerate(dict.fromkeys([*(p.label for p in parts), *(e.block for e in entries)]))
+    }
     runs = []
     for e in entries:
         a = e.about

@@ -39,9 +39,7 @@ def numbers() -> tuple[Number, ...]:
     return tuple(Number(**row) for row in read("paper.toml")["number"])
 
 
-def number(
-    setting: str, rule: str, metric: str, ladder: str = str(USUAL["ladder"]), levels: int = 5
-) -> Number | None:
+def number(setting: str, rule: str, metric: str, ladder: str = str(USUAL["ladder"]), levels: int = 5) -> Number | None:
     """The paper's number, or None where it prints none."""
     wanted = (setting, rule, metric, ladder, levels)
     return next((n for n in numbers() if (n.setting, n.rule, n.metric, n.ladder, n.levels) == wanted), None)

@@ -136,7 +136,7 @@ def _picture(setting: str, blocks: Sequence[Runs], docs: Path) -> str | None:
     figure = drawn.get("worst-curves", drawn["curves"])
     name = f"images/reproduction-{setting}.svg"
     (docs / "images").mkdir(parents=True, exist_ok=True)
-    (docs / name).write_text(figures.svg(figure, white=True), "utf-8")
+    (docs / name).write_text(figure.white_svg, "utf-8")
     return name
 
 

@@ -155,7 +155,16 @@ def _compact(path: Path, labels: Labels | None) -> Run:
     held_out = read.outcomes.mean(axis=1)
     pace = np.linspace(read.seconds / windows, read.seconds, windows)
     return _run(
-        about, labels, played, read.frontier, moves, read.evaluated_at, held_out, read.groups, read.environment_steps, pace
+        about,
+        labels,
+        played,
+        read.frontier,
+        moves,
+        read.evaluated_at,
+        held_out,
+        read.groups,
+        read.environment_steps,
+        pace,
     )
 
 
@@ -238,7 +247,8 @@ def _played(rows: list[dict[str, Any]]) -> Played:
     sizes = [len(row["context"]) for row in rows]
     index = np.repeat(np.arange(len(rows), dtype=np.int32), sizes)
     context, level, success = (
-        np.fromiter((v for row in rows for v in row[name]), np.int32, sum(sizes)) for name in ("context", "level", "success")
+        np.fromiter((v for row in rows for v in row[name]), np.int32, sum(sizes))
+        for name in ("context", "level", "success")
     )
     return Played(index, context, level.astype(np.int8), success.astype(bool))
 
@@ -263,4 +273,3 @@ def _moves(
     else:
         level = np.where(window > 0, frontier[np.maximum(window - 1, 0), context], n_levels - 1).astype(np.int8)
     return Moves(window, context, kind.astype(np.int8), level)
-

@@ -157,7 +157,7 @@ def stratified_bootstrap(
     statistic: Callable[..., float],
     *scores: Sequence[Floats],
     rng: np.random.Generator,
-    resamples: int = 2000,
+    resamples: int = 1000,
 ) -> Interval:
     """Percentile interval of ``statistic(*scores)`` under resampling of seeds within each setting."""
     point = statistic(*scores)
@@ -171,7 +171,11 @@ def stratified_bootstrap(
 
 
 def ratio_interval(
-    auto: Floats, manual: Floats, target: Floats, ratio: Callable[[Floats, Floats, Floats], float], rng: np.random.Generator
+    auto: Floats,
+    manual: Floats,
+    target: Floats,
+    ratio: Callable[[Floats, Floats, Floats], float],
+    rng: np.random.Generator,
 ) -> Interval:
     """Interval of R_retain: seeds are resampled, the same ones in all three where all three have them (equal lengths)."""
     point = ratio(auto, manual, target)

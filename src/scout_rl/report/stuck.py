@@ -111,7 +111,9 @@ def _with_frontier(run: Run, x: int, counted: Cells) -> Stuck | None:
     if since < max(1, windows // 4):
         return None  # it moved in the last quarter: slow perhaps, not stuck
     if tried[level] < gate(run):
-        return Stuck(x, "evidence missing", f"{tried[level]} of {gate(run)} rollouts at level {level} in {since} windows")
+        return Stuck(
+            x, "evidence missing", f"{tried[level]} of {gate(run)} rollouts at level {level} in {since} windows"
+        )
     if level == levels - 1 and recent[level] <= LOW:
         return Stuck(x, "fails at the easiest", rate)
     return Stuck(x, "undecided", f"{rate}, {recent[level]:.0%} of the last ten, no move for {since} windows")

@@ -133,7 +133,8 @@ def _block(row: Row, blocks: Sequence[Runs], levels: int) -> Runs | None:
     fitting = [
         b
         for b in blocks
-        if (b.setting, b.fields.get("ladder", "manual"), int(b.fields.get("levels", 5))) == (row.setting, row.ladder, levels)
+        if (b.setting, b.fields.get("ladder", "manual"), int(b.fields.get("levels", 5)))
+        == (row.setting, row.ladder, levels)
         and (b.fields.get("preset") == "paper") == (row.preset == "paper")
     ]
     return max(fitting, key=lambda b: sum(len(c.runs) for c in b.conditions), default=None)
