@@ -51,7 +51,7 @@ def curve(reach, *, final=1.0, at):
 
 
 def write_compact(path, told, groups, *, frontier=None, n_contexts=10, held_out=100, bank="ab" * 32, seconds=60.0):
-    """A compact record with these held-out curves by group (equal shares) and, if given, this frontier [windows, contexts]."""
+    """A compact record with these held-out curves by group (equal shares) and this frontier [windows, contexts]."""
     windows, rollouts = told["windows"], told["episodes"]
     rng = np.random.default_rng(told["seed"])
     at = np.arange(0, windows + 1, told["evaluate_every"])

@@ -1,4 +1,4 @@
-"""The page in a real browser: no error, no request, figures visible, hover and keys work, light and dark, narrow and wide."""
+"""The page in a real browser: no error, no request, figures visible, hover and keys, light, dark, narrow, wide."""
 
 import json
 import re
@@ -179,7 +179,8 @@ def edges(browser, rows):
     return browser.value(
         "(c => { const whole = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
         f"const rows = [...Array({rows}).keys()].map(r => Math.floor((r + 0.5) / {rows} * c.height));"
-        "return [2, c.width - 3].map(x => rows.map(y => [...whole.slice((y * c.width + x) * 4, (y * c.width + x) * 4 + 3)])); })"
+        "const at = (x, y) => [...whole.slice((y * c.width + x) * 4, (y * c.width + x) * 4 + 3)];"
+        "return [2, c.width - 3].map(x => rows.map(y => at(x, y))); })"
         "(document.getElementById('heat'))"
     )
 
@@ -187,7 +188,8 @@ def edges(browser, rows):
 def contrast(browser):
     """WCAG contrast of the text of a card against it."""
     colours = browser.value(
-        "['color', 'backgroundColor'].map(p => getComputedStyle(document.querySelector('section'))[p].match(/\\d+/g).map(Number))"
+        "['color', 'backgroundColor'].map(p => getComputedStyle(document.querySelector('section'))[p])"
+        ".map(c => c.match(/\\d+/g).map(Number))"
     )
 
     def luminance(rgb):

@@ -174,7 +174,7 @@ def s_with(score, **bounds):
     return score._replace(paired=score.paired._replace(difference=score.paired.difference._replace(**bounds)))
 
 
-# -- beside the paper ----------------------------------------------------------------------------------------------------
+# -- beside the paper ----------------------------------------------------------------------------------------------
 
 
 def written(folder, setting, rule, seed, groups, **others):

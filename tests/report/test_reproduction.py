@@ -17,9 +17,10 @@ from scout_rl.settings import SETTINGS
 ROOT = Path(__file__).parents[2]
 BLOCK = """
 import sys
+REFUSED = "jax jaxlib equinox optax mujoco gymnasium gymnasium_robotics minigrid metaworld torch scipy".split()
 class Refuse:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("jax", "jaxlib", "equinox", "optax", "mujoco", "gymnasium", "minigrid", "metaworld", "torch", "scipy"):
+        if name.split(".")[0] in REFUSED:
             raise ModuleNotFoundError(f"{name} is not installed")
 sys.meta_path.insert(0, Refuse())
 """
@@ -40,7 +41,7 @@ def without_simulators(code, *arguments):
 
 def test_the_committed_page_is_what_the_records_give(tmp_path):
     """`make results` after a change of results/ keeps it so."""
-    code = "from pathlib import Path\nfrom scout_rl.report.reproduction import write\nwrite(Path(sys.argv[1]), Path(sys.argv[2]))"
+    code = "from pathlib import Path\nfrom scout_rl.report.reproduction import write\nwrite(*map(Path, sys.argv[1:]))"
     without_simulators(code, ROOT / "results", tmp_path)
     assert (tmp_path / "reproduction.md").read_text() == (ROOT / "docs/reproduction.md").read_text(), "run make results"
     for picture in (tmp_path / "images").iterdir():

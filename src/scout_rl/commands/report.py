@@ -24,7 +24,7 @@ def report(
     Args:
         runs: Run folders, compact records, a Curriculum's log_dir, or folders that hold such.
         out: Folder for index.html, tables/ (Markdown, LaTeX, CSV) and figures/ (SVG, PNG).
-        groups: JSON list with a group name for every training context, where the records are not of one of our settings.
+        groups: JSON list with a group name for every training context, for records that are not of our settings.
     """
     _plotting()
     from scout_rl.report.build import report as build
@@ -46,7 +46,7 @@ def diagnose(runs: Records, /, *, groups: Path | None = None) -> int:
 
     Args:
         runs: Run folders, compact records, a Curriculum's log_dir, or folders that hold such.
-        groups: JSON list with a group name for every training context, where the records are not of one of our settings.
+        groups: JSON list with a group name for every training context, for records that are not of our settings.
     """
     from scout_rl.report.diagnose import diagnose as judge
     from scout_rl.report.labels import read_labels

@@ -105,7 +105,7 @@ def retention_table(blocks: Sequence[Runs]) -> Table | None:
                 rows.append([setting, name, str(found.n), f"{found.gain:+.3f}", ratio])
     if not rows:
         return None
-    note = f"Share of the hand-built ladder's gain in mean AUC over the target start; {MISSING} where there is no gain to keep."
+    note = f"Share of the hand-built ladder's gain in mean AUC over the target start; {MISSING}: no gain to keep."
     return Table(
         "Automatic ladders", ["setting", "", "n", "gain of the hand-built ladder", "ratio [95%]"], rows, [note]
     )

@@ -84,13 +84,15 @@ def with_family(blocks: Sequence[list[Score]]) -> list[list[Score]]:
 
 def _score(condition: Condition[Summary], window: tuple[int, int]) -> Score:
     runs = condition.runs
-    columns = (
-        [run.auc(window) for run in runs],
-        [run.worst_auc(window) for run in runs],
-        [run.final for run in runs],
-        [run.worst_final for run in runs],
+    return Score(
+        condition,
+        auc=np.array([run.auc(window) for run in runs]),
+        worst_auc=np.array([run.worst_auc(window) for run in runs]),
+        final=np.array([run.final for run in runs]),
+        worst_final=np.array([run.worst_final for run in runs]),
+        paired=None,
+        holm=None,
     )
-    return Score(condition, *(np.array(column) for column in columns), None, None)
 
 
 def over_seeds(setting: str) -> tuple[str, Callable[..., NDArray[np.float64]]]:
@@ -113,7 +115,8 @@ def comparison_table(block: Runs, found: list[Score]) -> Table:
         "over seeds. "
         + ("Worst: the minimum over groups within a seed. Δ: on worst-group AUC, " if many else "Δ: on AUC, ")
         + "median over paired seeds, 95% interval from 10,000 seed resamples. p: exact two-sided sign test; "
-        "p Holm: corrected for every comparison of this report. No interval below three seeds. Windows to solve: median over the seeds that did.",
+        "p Holm: corrected for every comparison of this report. No interval below three seeds. Windows to solve: "
+        "median over the seeds that did.",
         *_missing(block),
     ]
     return Table(f"{block.label}: held-out success from the target start", header, rows, notes)
@@ -195,7 +198,7 @@ def _mechanism_row(block: Runs, c: Condition[Summary], levels: int, names: Seque
     ]
 
 
-# -- over blocks ---------------------------------------------------------------------------------------------------------
+# -- over blocks ----------------------------------------------------------------------------------------------------
 
 
 LEAST_GAIN = 0.05
@@ -256,5 +259,5 @@ def aggregate_table(blocks: Sequence[list[Score]]) -> Table | None:
     if not rows:
         return None
     header = ["rule", "settings", "n", "IQM SCOUT [95%]", "IQM rule [95%]", "P(SCOUT better) [95%]"]
-    note = "Worst-group AUC; seeds are resampled within each setting. Settings differ in scale: read with the tables above."
+    note = "Worst-group AUC; seeds are resampled within each setting. Settings differ in scale: read with their tables."
     return Table("Over all settings that have both", header, rows, [note])

@@ -7,7 +7,7 @@ from scout_rl.report.statistics import generator, self_check
 from scout_rl.report.tables import shown_interval
 
 ENOUGH = 5
-"""Paired seeds from which an interval is trusted: simulated coverage is about 93% at five, 87% at four, 75% at three."""
+"""Paired seeds from which an interval is trusted: its coverage is about 93% at five, 87% at four, 75% at three."""
 
 
 def conclude(block: Runs, found: list[Score]) -> list[str]:
@@ -63,6 +63,6 @@ def _against_itself(reference: Score, metric: str) -> list[str]:
     if check is None:
         return []
     return [
-        f"SCOUT against itself on disjoint halves of its seeds: {check.found} of {check.splits} splits show a difference "
-        f"that is none, and halves differ by up to {check.widest:.2f} in {metric}; less than that may be the seeds."
+        f"SCOUT against itself on disjoint halves of its seeds: {check.found} of {check.splits} splits show a "
+        f"difference that is none, and halves differ by up to {check.widest:.2f} in {metric}; less may be the seeds."
     ]

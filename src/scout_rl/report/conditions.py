@@ -1,8 +1,8 @@
 """Which runs may be averaged, and which may be compared.
 
 A protocol is everything but rule, rule constants and seed: setting, bank, ladder, levels, preset, algorithm, learner,
-budget. Runs of one protocol are compared. A condition is a protocol with a rule and its constants. Runs of one condition
-differ in their seed alone, and only they are averaged.
+budget. Runs of one protocol are compared. A condition is a protocol with a rule and its constants. Runs of one
+condition differ in their seed alone, and only they are averaged.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Generic, Protocol, TypeVar
 
 from scout_rl.report.runs import About
@@ -109,7 +110,7 @@ def _block(fields: dict[str, Any], label: str, found: dict[str, list[R]]) -> Blo
 def _once_each(runs: Sequence[R]) -> None:
     if runs and runs[0].about.kind == "log_dir":
         return  # the curriculum's seed is not the learner's: two folders may well share it
-    for one, other in zip(runs, runs[1:], strict=False):
+    for one, other in pairwise(runs):
         if one.about.seed == other.about.seed:
             raise ValueError(f"{one.about.name} and {other.about.name} are the same run; name one of them only")
 
@@ -122,7 +123,7 @@ def _block_labels(blocks: list[dict[str, Any]]) -> list[str]:
         flat = _flat(fields)
         told = {k: v for k, v in _differing(flat, twins).items() if k not in USUAL}
         unusual = {k: flat[k] for k, usual in USUAL.items() if k in flat and flat[k] != usual}
-        preset = {k: flat[k] for k in ("preset", "algorithm") if k in flat}
+        preset = {k: v for k, v in flat.items() if k in ("preset", "algorithm")}
         labels.append(f"{fields.get('setting') or 'log_dir'}{_bracket({**unusual, **preset, **told})}")
     return labels
 

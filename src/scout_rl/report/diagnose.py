@@ -19,8 +19,8 @@ SPREAD = 0.35
 APART = 0.5
 """Levels between two groups, on average over time, that are worth a frontier each."""
 SUCCESS_APART, SUCCESS_SPREAD = 0.15, 0.08
-"""The same in success at equal level and period (groups apart, s.d. between contexts), where contexts have no frontiers of
-their own: two halves 0.15 apart have a standard deviation of 0.075."""
+"""The same in success at equal level and period (groups apart, s.d. between contexts), where contexts have no frontiers
+of their own: two halves 0.15 apart have a standard deviation of 0.075."""
 ALIKE = 0.01
 """Share of rollouts that must end each way before anything is said about pace."""
 FEWEST = 4
@@ -30,12 +30,12 @@ WAITING = 0.8
 """Share of time spent waiting for rollouts from which the evidence gate sets the pace, and not the contexts."""
 
 VERDICTS = {
-    "global": "One schedule for all contexts would have been enough: nothing here shows that contexts need different paces.",
+    "global": "One schedule for all contexts would have been enough: nothing shows that contexts need different paces.",
     "group": "One frontier per group would have been enough, and one schedule for all would not.",
-    "context": "Contexts need their own pace: one schedule for all, or one per group, would be far off for many of them.",
-    "unlabelled": "One schedule for all contexts would be far off for many of them; whether groups would do cannot be said "
+    "context": "Contexts need their own pace: one schedule for all, or one per group, would be far off for many.",
+    "unlabelled": "One schedule for all contexts would be far off for many; whether groups would do cannot be said "
     "without labels (--groups).",
-    "unknown": "Nothing can be said about pace: there are too few contexts or windows, or (almost) every rollout ends alike.",
+    "unknown": "Nothing can be said about pace: too few contexts or windows, or (almost) every rollout ends alike.",
 }
 
 
@@ -73,21 +73,23 @@ class Diagnosis:
         if found.between is not None:
             unit = "levels" if found.own_frontiers else "in success"
             told.append(
-                f"Groups {', '.join(self.groups)}: up to {found.between.size:.2f} {unit} apart (p = {found.between.p:.3f})."
+                f"Groups {', '.join(self.groups)}: up to {found.between.size:.2f} {unit} apart "
+                f"(p = {found.between.p:.3f})."
             )
         if found.own_frontiers:
             spread = ", ".join(f"{name} {value:.2f}" for name, value in found.dispersion.items())
             told.append(
-                f"Frontier dispersion (IQR, mean over windows): {spread}. A shared level is off by {found.spread:.2f} levels "
-                f"(s.d. between contexts, averaged over time)"
+                f"Frontier dispersion (IQR, mean over windows): {spread}. A shared level is off by {found.spread:.2f} "
+                f"levels (s.d. between contexts, averaged over time)"
                 + (f", one per group by {found.spread_in_group:.2f}." if found.between is not None else ".")
             )
         else:
             told.append("This rule gives contexts no frontiers of their own, so pace is judged by success alone.")
         if found.gathering is not None and found.gathering >= WAITING:
             told.append(
-                f"The evidence gate sets the pace: {found.gathering:.0%} of the time above the target start a context waited "
-                "for rollouts. Fewer contexts or larger windows would move faster, and might show differences that this run hides."
+                f"The evidence gate sets the pace: {found.gathering:.0%} of the time above the target start a context "
+                "waited for rollouts. Fewer contexts or larger windows would move faster, and might show differences "
+                "that this run hides."
             )
         told.append("This is what the records of this one run show, not a run of the other schedule.")
         return told

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,7 +113,7 @@ def reversals_against_worst(found: list[Score]) -> list[Points]:
     return made
 
 
-def _band(label: str, x: Floats, rows: list[NDArray[np.floating]]) -> Band:
+def _band(label: str, x: Floats, rows: Sequence[NDArray[Any]]) -> Band:
     stacked = np.asarray(rows, float)
     deviation = stacked.std(axis=0, ddof=1) if len(stacked) > 1 else np.zeros(stacked.shape[1])
     return Band(label, x, stacked.mean(axis=0), deviation)

@@ -1,8 +1,8 @@
 """The frontier heat map of a run in a few KB, for the page's own script to draw.
 
-A frontier is its moves: everything starts at the easiest level, and a move changes one context by one level. So a frontier
-run is stored as its moves with the rollouts behind each, and a run without one as the mean level trained in columns of
-windows. Arrays are concatenated, deflated and written in base64; ``layout`` says how to cut them apart again.
+A frontier is its moves: everything starts at the easiest level, and a move changes one context by one level. So a
+frontier run is stored as its moves with the rollouts behind each, and a run without one as the mean level trained in
+columns of windows. Arrays are concatenated, deflated and written in base64; ``layout`` says how to cut them apart.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def encode(run: Run, *, detailed: bool) -> dict[str, Any]:
 
 
 def evidence_of_moves(run: Run) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """For every move: outcomes so far at the cell that was left, how many of the last ten are known, how many succeeded."""
+    """For every move, at the cell that was left: outcomes so far, how many of the last ten exist and succeeded."""
     levels = run.about.n_levels
     cell = run.played.context.astype(np.int64) * levels + run.played.level
     order = np.argsort(cell, kind="stable")

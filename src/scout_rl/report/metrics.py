@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scout_rl.report.runs import About, Run
 
 Floats = NDArray[np.float64]
+Values = Floats | Sequence[float]
 SOLVED = 0.5
 """Final success of the worst group from which a seed counts as solved (the paper's)."""
 REACHED, HELD = 0.9, 0.8
@@ -31,7 +32,7 @@ def common_window(curves: Iterable[NDArray[np.int64]]) -> tuple[int, int]:
 
 
 def auc(at: NDArray[np.int64], success: Floats, window: tuple[int, int]) -> float:
-    """Trapezoid area under the curve over ``window``, divided by its length; the curve is linear between evaluations."""
+    """Trapezoid area under the curve over ``window``, divided by its length; curves are linear between evaluations."""
     start, end = window
     inside = at[(at > start) & (at < end)]
     x = np.concatenate(([start], inside, [end])).astype(float)
@@ -40,7 +41,7 @@ def auc(at: NDArray[np.int64], success: Floats, window: tuple[int, int]) -> floa
 
 def worst_curve(groups: Mapping[str, Floats]) -> Floats:
     """The least successful group at every evaluation."""
-    return np.min(list(groups.values()), axis=0)
+    return np.asarray(np.min(list(groups.values()), axis=0))
 
 
 def solved_at(worst: Floats) -> int | None:
@@ -63,7 +64,8 @@ def _quantile(ordered: NDArray[np.int8], q: float) -> Floats:
     place = q * (ordered.shape[1] - 1)
     low = int(place)
     high = min(low + 1, ordered.shape[1] - 1)
-    return ordered[:, low] + (place - low) * (ordered[:, high].astype(float) - ordered[:, low])
+    step = ordered[:, high].astype(float) - ordered[:, low]
+    return np.asarray(ordered[:, low] + (place - low) * step)
 
 
 def reversals(context: NDArray[np.int32], kind: NDArray[np.int8], n_contexts: int) -> NDArray[np.int64]:
@@ -79,7 +81,7 @@ def time_at_level(frontier: NDArray[np.int8], n_levels: int) -> Floats:
     return np.bincount(frontier.reshape(-1), minlength=n_levels) / frontier.size
 
 
-def retained(auto: Sequence[float], manual: Sequence[float], target: Sequence[float]) -> float:
+def retained(auto: Values, manual: Values, target: Values) -> float:
     """R_retain and R_self: the share of the hand-built ladder's gain over the target start, on mean AUC."""
     gain = float(np.mean(manual) - np.mean(target))
     return float(np.mean(auto) - np.mean(target)) / gain if gain else float("nan")

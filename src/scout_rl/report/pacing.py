@@ -1,8 +1,8 @@
 """Whether contexts needed different paces, from records alone: what chance allows, and how large it is.
 
-Two questions, two permutation tests. Do contexts at the same level in the same period succeed alike? (Rollouts are exchanged
-within level, period and group.) Do the given groups train from different levels? (Labels are exchanged between contexts.)
-A difference that chance allows is none, and one that is too small to matter is none either.
+Two questions, two permutation tests. Do contexts at the same level in the same period succeed alike? (Rollouts are
+exchanged within level, period and group.) Do the given groups train from different levels? (Labels are exchanged
+between contexts.) A difference that chance allows is none, and one that is too small to matter is none either.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class Pacing(NamedTuple):
 def success_between_contexts(run: Run, group: NDArray[np.int64], rng: np.random.Generator) -> Difference:
     """Contexts of one group at one level in one period: do their successes differ by more than chance?
 
-    The statistic is the sum over contexts of (successes minus expected)^2. Frontiers stop a context's rollouts at a level by
-    its own success, and the square of a stopped fair game still grows by its variance alone, so that is no difference. A
-    policy that jumps within a period makes p somewhat too small; a verdict therefore also asks for size.
+    The statistic is the sum over contexts of (successes minus expected)^2. Frontiers stop a context's rollouts at a
+    level by its own success, and the square of a stopped fair game still grows by its variance alone, so that is no
+    difference. A policy that jumps within a period makes p somewhat too small; a verdict therefore also asks for size.
     """
     played = run.played
     if not len(played.context):
@@ -122,7 +122,7 @@ def _between(value: Floats, group: NDArray[np.int64], rng: np.random.Generator) 
 
 
 def level_spread(frontier: NDArray[np.int8], group: NDArray[np.int64]) -> float:
-    """S.d. of the contexts' time-averaged levels around the mean of their group: how many levels a shared one is off."""
+    """S.d. of the contexts' time-averaged levels around their group's mean: by how many levels a shared one is off."""
     level = frontier.mean(axis=0, dtype=float)
     return float(np.sqrt(np.mean((level - (np.bincount(group, level) / np.bincount(group))[group]) ** 2)))
 

@@ -73,8 +73,8 @@ def render(title: str, summary: str, parts: Sequence[Part], overall: Sequence[Ta
 {_EXPLORER}
 {_runs(entries)}
 </main>
-<footer><p>Held-out contexts, target start only. Tables as Markdown, LaTeX and CSV, figures as SVG and PNG lie beside this
-page.</p></footer>
+<footer><p>Held-out contexts, target start only. Tables as Markdown, LaTeX and CSV, figures as SVG and PNG lie beside
+this page.</p></footer>
 <script type="application/json" id="runs">{_payload(parts, entries)}</script>
 <script>
 {_asset("page.js")}</script>
@@ -91,7 +91,8 @@ _EXPLORER = """<section id="frontiers">
 <select id="which" aria-label="run"></select>
 <button id="back" type="button" aria-label="previous run">‹</button>
 <button id="next" type="button" aria-label="next run">›</button>
-<select id="sort" aria-label="order of contexts"><option value="progress">furthest first</option><option value="bank">bank order</option></select>
+<select id="sort" aria-label="order of contexts">
+<option value="progress">furthest first</option><option value="bank">bank order</option></select>
 </div>
 <div class="map">
 <canvas id="heat" tabindex="0" role="img" aria-label="frontier of every context in every window"></canvas>
@@ -112,10 +113,7 @@ def _asset(name: str) -> str:
 
 def _section(index: int, part: Part) -> str:
     said = "".join(f"<p>{escape(sentence)}</p>" for sentence in part.conclusions)
-    figures = "".join(
-        f"<figure>{inline_svg(figure, f'p{index}{figure.name}-')}<figcaption>{escape(figure.caption)}</figcaption></figure>"
-        for figure in part.figures
-    )
+    figures = "".join(_figure(figure, f"p{index}{figure.name}-") for figure in part.figures)
     return (
         f'<section id="part-{index}"><h2>{escape(part.label)}</h2>'
         + (f'<div class="say">{said}</div>' if said else "")
@@ -124,6 +122,10 @@ def _section(index: int, part: Part) -> str:
         + "".join(html_table(table) for table in part.tables[1:])
         + "</section>\n"
     )
+
+
+def _figure(figure: Figure, prefix: str) -> str:
+    return f"<figure>{inline_svg(figure, prefix)}<figcaption>{escape(figure.caption)}</figcaption></figure>"
 
 
 def _plain_section(anchor: str, heading: str, tables: Sequence[Table]) -> str:

@@ -6,6 +6,7 @@ not be stored. A replay whose frontiers differ from the recorded ones is refused
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,10 @@ WORDS = tuple(status.name.lower() for status in sorted(Status))
 
 
 def replay(run: Run) -> NDArray[np.int8] | None:
-    """``[windows, contexts]``: index into ``WORDS`` after each window; None where the rule has no frontier, needs what is not recorded, or ends up elsewhere."""
+    """``[windows, contexts]``: index into ``WORDS`` after each window.
+
+    None where the rule has no frontier, needs what is not recorded, or ends up elsewhere.
+    """
     rule = _rule(run)
     if rule is None or run.frontier is None:
         return None
@@ -31,7 +35,7 @@ def replay(run: Run) -> NDArray[np.int8] | None:
     state = rule.init(run.about.n_contexts, run.about.n_levels, oracle)
     status = np.zeros(run.frontier.shape, np.int8)
     edges = np.searchsorted(run.played.window, np.arange(len(run.frontier) + 1))
-    for w, (start, end) in enumerate(zip(edges, edges[1:], strict=False)):
+    for w, (start, end) in enumerate(pairwise(edges)):
         state = rule.update(state, _outcomes(run, int(start), int(end)))
         word = rule.status(state)
         if word is None or not np.array_equal(rule.frontier(state), run.frontier[w]):

@@ -26,13 +26,13 @@ METRICS = {
 }
 INTRODUCTION = """# Reproduction
 
-What our records say, row by row, beside the paper. This page is generated: `make results` rebuilds it from `results/` alone,
-without any simulator, and no number or verdict on it is typed in.
+What our records say, row by row, beside the paper. This page is generated: `make results` rebuilds it from `results/`
+alone, without any simulator, and no number or verdict on it is typed in.
 
-Seeds 100 to 105 are evaluation seeds; a verdict of fewer than five seeds is a first impression, not evidence. *Ours*: median over
-seeds for AUC (mean for `metaworld-conflict`), mean for final success, 95% interval from 10,000 seed resamples from three seeds on.
-*Difference*: SCOUT minus the rule, median over paired seeds; for level counts, more levels minus fewer. Budgets, horizons
-and learners are ours ([settings](settings.md)), so compare differences rather than levels of AUC.
+Seeds 100 to 105 are evaluation seeds; a verdict of fewer than five seeds is a first impression, not evidence. *Ours*:
+median over seeds for AUC (mean for `metaworld-conflict`), mean for final success; from three seeds on a 95% interval
+from 10,000 seed resamples. *Difference*: SCOUT minus the rule, median over paired seeds; for level counts, more levels
+minus fewer. Budgets, horizons and learners are ours ([settings](settings.md)), so compare differences, not areas.
 
 The verdicts, by rule:
 
@@ -114,7 +114,8 @@ def _where(a: Answer) -> str:
 def _time(runs: list[Summary]) -> str:
     seeds = {run.about.seed for run in runs}
     minutes = sum(run.about.seconds for run in runs) / 60
-    return f"{len(runs)} runs of {len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'} took {minutes:.0f} minutes together."
+    word = "seed" if len(seeds) == 1 else "seeds"
+    return f"{len(runs)} runs of {len(seeds)} {word} took {minutes:.0f} minutes together."
 
 
 def _versions(runs: list[Summary]) -> str:

@@ -79,7 +79,7 @@ def sign_test(differences: Floats) -> float:
     n, k = wins + losses, min(wins, losses)
     if n == 0:
         return 1.0
-    return min(1.0, 2 * sum(math.comb(n, i) for i in range(k + 1)) / 2**n)
+    return min(1.0, 2.0 * sum(math.comb(n, i) for i in range(k + 1)) / float(2**n))
 
 
 def paired(scout: dict[int, float], rule: dict[int, float]) -> Paired | None:
@@ -104,7 +104,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 class SelfCheck(NamedTuple):
-    """A condition against itself: every way of splitting its seeds into two halves, compared as if they were two rules."""
+    """A condition against itself: its seeds split into two halves in every way, compared as if they were two rules."""
 
     splits: int
     found: int
@@ -134,7 +134,7 @@ def self_check(scores: Floats, rng: np.random.Generator, most: int = 200) -> Sel
     return SelfCheck(len(splits), found, widest)
 
 
-# -- over several settings, as rliable defines them ----------------------------------------------------------------------
+# -- over several settings, as rliable defines them ----------------------------------------------------------------
 
 
 def interquartile_mean(scores: Sequence[Floats]) -> float:
@@ -177,7 +177,7 @@ def ratio_interval(
     ratio: Callable[[Floats, Floats, Floats], float],
     rng: np.random.Generator,
 ) -> Interval:
-    """Interval of R_retain: seeds are resampled, the same ones in all three where all three have them (equal lengths)."""
+    """Interval of R_retain: seeds are resampled, the same ones in all three where the lengths are equal."""
     point = ratio(auto, manual, target)
     if min(len(auto), len(manual), len(target)) < FEWEST:
         return Interval(point, math.nan, math.nan)

@@ -30,9 +30,9 @@ class Stuck(NamedTuple):
 
 REASONS = {
     "no rollouts": "never drawn: the rule gives it no probability, or the run was too short",
-    "evidence missing": "too few rollouts at its level for the rule to decide: fewer contexts, larger windows or a longer run",
+    "evidence missing": "too few rollouts for the rule to decide: fewer contexts, larger windows or a longer run",
     "fails at the easiest": "hardly succeeds at level L and there is no easier start: look at this context's ladder",
-    "never succeeds": "not once from the harder level that it tries again and again: it needs longer, or a level in between",
+    "never succeeds": "not once from the harder level that it tries and tries: it needs longer, or a level in between",
     "oscillates": "advances and retreats again and again: success at the harder level does not last",
     "lost the target": "reached the target start and fell back: what was learned there was forgotten",
     "fails at the target": "trains from the target start and hardly succeeds there",

@@ -1,7 +1,7 @@
 """Ours beside the paper's, row by row, and the verdict: what `docs/reproduction.md` prints.
 
-A row asks about one condition (``evidence_rows.toml``). Where records answer it, the verdict follows from the numbers by the
-rules in ``RULES``; nobody types one in.
+A row asks about one condition (``evidence_rows.toml``). Where records answer it, the verdict follows from the numbers
+by the rules in ``RULES``; nobody types one in.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ TIE = 0.05
 CLOSE = 0.1
 """How far below the paper's number SCOUT's own may end."""
 SCHEDULES = ("T_anneal", "T")
-RULES = f"""- **reproduced**: for SCOUT's own rows, at most {CLOSE} below the paper's number. For another rule, SCOUT is ahead, level or
-  behind as in the paper (within {TIE} is level), and where it is ahead or behind, by at least half the paper's difference.
-  For automatic ladders, at least 0.9 of the hand-built ladder's gain is kept.
-- **weaker**: for SCOUT's own rows, at least half the paper's number. For another rule, the same sign and less than half the
-  difference, or level in one and not in the other. For automatic ladders, at least half of the gain, or neither gain nor
-  loss to keep.
-- **reversed**: anything less; for another rule, the opposite sign; for automatic ladders also where the hand-built ladder loses
-  to the target start.
+RULES = f"""- **reproduced**: for SCOUT's own rows, at most {CLOSE} below the paper's number. For another rule, SCOUT is
+  ahead, level or behind as in the paper (within {TIE} is level), and where it is ahead or behind, by at least half the
+  paper's difference. For automatic ladders, at least 0.9 of the hand-built ladder's gain is kept.
+- **weaker**: for SCOUT's own rows, at least half the paper's number. For another rule, the same sign and less than half
+  the difference, or level in one and not in the other. For automatic ladders, at least half of the gain, or neither
+  gain nor loss to keep.
+- **reversed**: anything less; for another rule, the opposite sign; for automatic ladders also where the hand-built
+  ladder loses to the target start.
 - **not yet run**: no record, or no seed that both sides have.
 - **no claim**: the paper says nothing about this condition; ours stands for itself."""
 
@@ -88,18 +88,16 @@ def answer(row: Row, blocks: Sequence[Runs]) -> Answer:
     mean = row.setting in BY_MEAN or not row.metric.endswith("auc")
     reduce: Callable[..., NDArray[np.float64]] = np.mean if mean else np.median
     value = _values(row, block, mine)
-    found = {
-        "ours": bootstrap(np.array(list(value.values())), reduce, generator()),
-        "runs": mine.runs,
-    }
+    ours = bootstrap(np.array(list(value.values())), reduce, generator())
+    told = _with(told, ours=ours, runs=mine.runs)
     if row.rule == "scout" and not row.compare:
-        return _with(told, **found, verdict=_own(found["ours"].point, number))
+        return _with(told, verdict=_own(ours.point, number))
     other = _other(row, blocks, block)
     both = None if other is None else paired(*((value, other) if row.compare else (other, value)))
     if both is None:
-        return _with(told, **found)
+        return told
     verdict = _against(both.difference.point, told.paper_difference, row.expect)
-    return _with(told, **found, difference=both.difference, verdict=verdict)
+    return _with(told, difference=both.difference, verdict=verdict)
 
 
 def _paper_difference(row: Row, number: paper.Number | None) -> float | None:
