@@ -69,6 +69,18 @@ def test_text_from_records_cannot_become_markup(tmp_path):
     assert "</script><i>" not in text
 
 
+def test_an_unfinished_run_is_shown_and_counted_nowhere(planted, tmp_path):
+    for name, windows in (("whole", 120), ("half", 100)):
+        play(tmp_path / name, steadily(lambda c: 1.0), n_contexts=6, windows=windows, rollouts=4)
+        told = config(seed=100 if name == "whole" else 101, constants=rules.Scout().constants())
+        as_run_folder(tmp_path / name, told, {"all": curve(60, at=AT)})
+    text = report([tmp_path / "whole", tmp_path / "half"], tmp_path / "out").read_text()
+    assert "1 not finished and in no table" in text
+    assert "100 of 120: not finished, in no table" in text
+    rows = (tmp_path / "out/tables/planted-success.csv").read_text().splitlines()
+    assert rows[1].startswith("scout,1,1.00,")
+
+
 def test_the_reasons_behind_moves(planted):
     """Counted again by hand from the rollouts, for every move."""
     run = load(planted / "runs/scout")

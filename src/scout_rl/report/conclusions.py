@@ -38,8 +38,8 @@ def conclude(block: Runs, found: list[Score]) -> list[str]:
         told.append(f"No difference can be told from {'; '.join(open_)}: the interval holds 0.")
     if few:
         told.append(
-            f"Nothing may be concluded about {', '.join(few)}: the number of paired seeds stands in brackets, "
-            f"and an interval needs {ENOUGH}."
+            f"Nothing may be concluded about {', '.join(few)}: an interval needs at least {ENOUGH} paired seeds, and "
+            "the number there is stands in brackets."
         )
     if ahead or behind:
         told.append(_family(others))

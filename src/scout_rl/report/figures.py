@@ -24,6 +24,8 @@ DASHES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (7, 3)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "d", "p")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
 SIZE = (4.6, 3.1)
+MOST_BANDS = 5
+"""With more rules than this only the first keeps its band: twelve on top of each other show nothing."""
 
 
 @dataclass(frozen=True)
@@ -139,14 +141,16 @@ def _curves(block: Runs, styles: dict[str, int], *, worst: bool) -> Figure:
         every = max(1, len(band.x) // 8)
         marker = {"marker": MARKERS[i % len(MARKERS)], "markevery": (i % every, every), "markersize": 4}
         axes.plot(band.x, band.mean, color=colour, linestyle=style, linewidth=1.6, label=band.label, **marker)
-        if band.deviation.any():
+        if band.deviation.any() and (i == 0 or len(styles) <= MOST_BANDS):
             low, high = np.clip([band.mean - band.deviation, band.mean + band.deviation], 0, 1)
             axes.fill_between(band.x, low, high, color=colour, alpha=0.14, linewidth=0)
     axes.set_ylim(-0.03, 1.03)
     _label(axes, "window", "success of the worst group" if worst else "held-out success")
     _legend(figure, axes)
     which = "of the least successful group" if worst else "from the target start"
-    return Figure("worst-curves" if worst else "curves", f"Held-out success {which}, mean ± s.d. over seeds.", figure)
+    bands = "" if len(styles) <= MOST_BANDS else f" (band: {next(iter(styles))} alone)"
+    caption = f"Held-out success {which}, mean ± s.d. over seeds{bands}."
+    return Figure("worst-curves" if worst else "curves", caption, figure)
 
 
 def _dots(block: Runs, found: list[Score], styles: dict[str, int]) -> Figure:
