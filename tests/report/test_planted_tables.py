@@ -91,6 +91,8 @@ def test_the_table_as_printed(block, found):
     training = mechanism_table(block)
     assert training.column("reversals a context") == ["0.00", "–", "–"]
     assert training.column("level 0") == ["51%", "100%", "100%"]
+    assert training.column("million steps (to solve)") == ["0.12 (0.05)", "0.12 (–)", "0.12 (0.06)"]
+    assert training.column("minutes (to solve)") == ["1.00 (0.42)", "1.00 (–)", "1.00 (0.50)"]
 
 
 def test_three_forms_of_one_table(block, found):

@@ -1,5 +1,6 @@
 """The committed records alone give the committed page: no simulator, no learner, nothing typed in."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +10,10 @@ import numpy as np
 import pytest
 
 from scout_rl.cli import main
+from scout_rl.compact import find_results
+from scout_rl.report.metrics import summarise
 from scout_rl.report.reproduction import write
+from scout_rl.report.runs import load
 from scout_rl.report.verdicts import rows
 from scout_rl.rules import RULES
 from scout_rl.settings import SETTINGS
@@ -70,20 +74,21 @@ def test_every_row_asks_about_something_that_exists():
     assert len({(r.setting, r.rule, r.metric, r.ladder, r.levels, r.preset) for r in asked}) == len(asked)
 
 
-def test_a_known_number_of_the_committed_records():
-    """doorkey-split, SCOUT, seed 100: the worst group's area computed here with plain NumPy."""
-    with np.load(ROOT / "results/doorkey-split/scout/100.npz") as file:
-        at, groups = file["evaluated_at"], file["groups"]
-    area = min(np.trapezoid(groups[:, i], at) / at[-1] for i in range(groups.shape[1]))
-    page = (ROOT / "docs/reproduction.md").read_text()
-    section = page.split("## doorkey-split\n")[1].split("\n## ")[0]
-    assert f"| `scout` | worst-group final | 0.92 (DoorKey pacing splits) | {groups[-1].min():.3f} |" in section
-    with np.load(ROOT / "results/doorkey-split/anneal/100.npz") as file:
-        other = min(
-            np.trapezoid(file["groups"][:, i], file["evaluated_at"]) / file["evaluated_at"][-1] for i in range(2)
-        )
-    if "| `anneal` | worst-group AUC | – |" in section and "100 |" in section:
-        assert f"{area - other:+.3f}" in section
+@pytest.mark.parametrize("path", find_results(ROOT / "results"), ids=lambda p: "-".join(p.with_suffix("").parts[-3:]))
+def test_a_committed_record_by_plain_numpy(path):
+    """Areas, finals and time to solve of every committed run, computed here from the file's arrays alone."""
+    with np.load(path) as file:
+        at, groups, outcomes, steps = (file[n] for n in ("evaluated_at", "groups", "outcomes", "environment_steps"))
+        held_out = json.loads(file["about.json"].tobytes())["held_out"]
+    success = np.unpackbits(outcomes, axis=1, count=held_out).mean(axis=1)
+    found, window = summarise(load(path)), (int(at[0]), int(at[-1]))
+    width = np.diff(at) / at[-1]
+    assert found.auc(window) == pytest.approx(((success[1:] + success[:-1]) / 2 * width).sum())
+    assert found.worst_auc(window) == pytest.approx(((groups[1:] + groups[:-1]) / 2 * width[:, None]).sum(axis=0).min())
+    assert found.worst_final == pytest.approx(groups[-1].min())
+    solved = [i for i in range(len(at) - 2) if groups[i].min() >= 0.9 and groups[i + 1 : i + 3].min() >= 0.8]
+    assert found.solved_window == (at[solved[0]] if solved else None)
+    assert found.solved_steps == (steps[at[solved[0]] - 1] if solved else None)
 
 
 def test_no_records_at_all(tmp_path, capsys):

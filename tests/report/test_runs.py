@@ -97,6 +97,10 @@ def test_what_is_no_record_is_one_sentence(tmp_path):
         load(tmp_path / "bad.npz")
     with pytest.raises(ValueError, match=r"bad\.npz is damaged"):
         find([tmp_path])
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken/run.json").write_text('{"schema": 1, "config"')
+    with pytest.raises(ValueError, match=r"the records in .*broken are damaged"):
+        load(tmp_path / "broken")
     (tmp_path / "labels.json").write_text('["a", "b"]')
     with pytest.raises(ValueError, match="must hold a list of 3 group names, one a context, and holds a list of 2"):
         read_labels(tmp_path / "labels.json", 3)

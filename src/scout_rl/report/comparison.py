@@ -170,11 +170,13 @@ def mechanism_table(block: Runs) -> Table:
     levels = max(run.about.n_levels for c in block.conditions for run in c.runs)
     names = list(next((run.dispersion for c in block.conditions for run in c.runs if run.dispersion), {}))
     header = ["rule", "n", *(f"level {i}" for i in range(levels)), *(f"dispersion {g}" for g in names)]
-    header += ["reversals a context", "frontiers at 0", "million steps", "minutes"]
+    header += ["reversals a context", "frontiers at 0", "million steps (to solve)", "minutes (to solve)"]
     rows = [_mechanism_row(block, c, levels, names) for c in block.conditions]
     note = (
         "Level columns: share of time at that level (of windows x contexts under a frontier, of rollouts without one). "
-        "Dispersion: IQR of the frontiers within the group, mean over windows. All: mean over seeds."
+        "Dispersion: IQR of the frontiers within the group, mean over windows. To solve: up to the first evaluation "
+        "that counts as solved, of the seeds that did (minutes of a compact record in proportion to windows). All: mean "
+        "over seeds."
     )
     return Table(f"{block.label}: where training happened", header, rows, [note])
 
@@ -184,17 +186,24 @@ def _mechanism_row(block: Runs, c: Condition[Summary], levels: int, names: Seque
         known = [v for v in values if v is not None]
         return shown(float(np.mean(known))) if known else MISSING
 
-    share = np.mean([np.pad(run.level_share, (0, levels - len(run.level_share))) for run in c.runs], axis=0)
-    spread = [mean([float(run.dispersion[g].mean()) if g in run.dispersion else None for run in c.runs]) for g in names]
+    runs = c.runs
+    share = np.mean([np.pad(run.level_share, (0, levels - len(run.level_share))) for run in runs], axis=0)
+    spread = [mean([float(run.dispersion[g].mean()) if g in run.dispersion else None for run in runs]) for g in names]
+    steps, minutes = (
+        [r.about.environment_steps / 1e6 or None for r in runs],
+        [r.about.seconds / 60 or None for r in runs],
+    )
+    solving = [r.solved_steps / 1e6 if r.solved_steps is not None else None for r in runs]
+    solving_minutes = [r.solved_seconds / 60 if r.solved_seconds is not None else None for r in runs]
     return [
         c.label,
         shown_seeds(c.seeds, block.seeds),
         *(f"{s:.0%}" for s in share),
         *spread,
-        mean([run.reversals for run in c.runs]),
-        mean([run.at_target for run in c.runs]),
-        mean([run.about.environment_steps / 1e6 or None for run in c.runs]),
-        mean([run.about.seconds / 60 or None for run in c.runs]),
+        mean([run.reversals for run in runs]),
+        mean([run.at_target for run in runs]),
+        f"{mean(steps)} ({mean(solving)})",
+        f"{mean(minutes)} ({mean(solving_minutes)})",
     ]
 
 

@@ -111,7 +111,10 @@ def find(paths: Sequence[Path]) -> list[Path]:
 def load(path: Path, labels: Labels | None = None) -> Run:
     """Read one record of any kind; ``labels`` replace the groups that the settings table gives."""
     if path.is_dir():
-        return _folder(path, labels) if (path / RUN).exists() else _log_dir(path, labels)
+        try:
+            return _folder(path, labels) if (path / RUN).exists() else _log_dir(path, labels)
+        except (json.JSONDecodeError, KeyError) as error:
+            raise ValueError(f"the records in {path} are damaged: {error}") from error
     if not path.exists():
         raise ValueError(f"{path} does not exist")
     return _compact(path, labels)

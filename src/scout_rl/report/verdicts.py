@@ -19,6 +19,7 @@ from scout_rl.report.comparison import BY_MEAN, Runs, retention, window_of
 from scout_rl.report.conditions import Condition
 from scout_rl.report.metrics import Summary
 from scout_rl.report.statistics import Interval, bootstrap, generator, paired
+from scout_rl.settings import SETTINGS
 
 TIE = 0.05
 """Differences up to this are ties; two blocks of the paper's own differ by 0.024."""
@@ -127,7 +128,10 @@ def _retained(told: Answer, blocks: Sequence[Runs]) -> Answer:
 
 
 def _block(row: Row, blocks: Sequence[Runs], levels: int) -> Runs | None:
-    """The block of this protocol with the most runs; the preset is ``paper`` only where the row says so."""
+    """The block of this protocol: the setting's own learner and budget first, then the most runs.
+
+    The preset is ``paper`` only where the row says so.
+    """
     fitting = [
         b
         for b in blocks
@@ -135,7 +139,13 @@ def _block(row: Row, blocks: Sequence[Runs], levels: int) -> Runs | None:
         == (row.setting, row.ladder, levels)
         and (b.fields.get("preset") == "paper") == (row.preset == "paper")
     ]
-    return max(fitting, key=lambda b: sum(len(c.runs) for c in b.conditions), default=None)
+    usual = SETTINGS[row.setting]
+
+    def worth(block: Runs) -> tuple[bool, bool, int]:
+        algorithm, windows = block.fields.get("algorithm") or usual.learner, block.fields.get("windows")
+        return algorithm == usual.learner, windows == usual.windows, sum(len(c.runs) for c in block.conditions)
+
+    return max(fitting, key=worth, default=None)
 
 
 def _default(block: Runs | None, rule: str) -> Condition[Summary] | None:
