@@ -175,8 +175,8 @@ def mechanism_table(block: Runs) -> Table:
     note = (
         "Level columns: share of time at that level (of windows x contexts under a frontier, of rollouts without one). "
         "Dispersion: IQR of the frontiers within the group, mean over windows. To solve: up to the first evaluation "
-        "that counts as solved, of the seeds that did (minutes of a compact record in proportion to windows). All: mean "
-        "over seeds."
+        "that counts as solved, of the seeds that did (minutes of a compact record in proportion to windows). All: "
+        "mean over seeds."
     )
     return Table(f"{block.label}: where training happened", header, rows, [note])
 
