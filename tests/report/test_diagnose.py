@@ -5,12 +5,15 @@ import json
 import numpy as np
 import pytest
 
-from scout_rl import rules
+from scout_rl import Curriculum, rules
+from scout_rl.cells import Cells
 from scout_rl.cli import main
 from scout_rl.report import pacing
 from scout_rl.report.diagnose import VERDICTS, diagnose
 from scout_rl.report.runs import load
 from scout_rl.report.stuck import REASONS
+from scout_rl.simulate.model import init_skill, practise, success_chance
+from scout_rl.simulate.scenarios import SCENARIOS
 from tests.report.planted import play, steadily
 
 HALVES = (("a", "b"), np.repeat([0, 1], 20))
@@ -75,12 +78,52 @@ def test_the_test_of_contexts_keeps_its_level(tmp_path):
     assert max(p) > 0.4
 
 
+@pytest.mark.parametrize("rule", [rules.Scout(), rules.Random()], ids=lambda rule: rule.key)
+def test_one_hopeless_context_is_stuck_and_no_reason_for_other_paces(tmp_path, rule):
+    def ready(context, level, window):
+        return np.where(context == 7, 0.0, learning(context, level, window))
+
+    found = diagnose(load(play(tmp_path / "run", ready, rule=rule), HALVES))
+    assert found.verdict == "global"
+    assert [one.context for one in found.stuck] == [7]
+
+
 def test_nothing_is_said_where_nothing_can_be(tmp_path):
     failing = diagnose(load(play(tmp_path / "a", lambda c, level, w: 0.0, rule=rules.Target(), windows=80)))
     assert failing.verdict == "unknown"
     assert failing.pacing is None
     short = diagnose(load(play(tmp_path / "b", steadily(same), windows=20)))
     assert short.verdict == "unknown"
+
+
+def on_the_learner_model(folder, scenario, rule, seed):
+    curriculum = Curriculum(rule, scenario.n_contexts, scenario.n_levels, seed=seed, log_dir=folder)
+    rng, skill = np.random.default_rng([seed, 77]), init_skill(scenario.learner, 1)
+    for _ in range(scenario.windows):
+        cells = curriculum.assign(scenario.rollouts)
+        success = rng.random(scenario.rollouts) < success_chance(skill)[0, cells.context, cells.level]
+        skill = practise(scenario.learner, skill, Cells(cells.context[None], cells.level[None]), success[None])
+        curriculum.report(cells, success)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", [rules.Scout(), rules.Random()], ids=lambda rule: rule.key)
+@pytest.mark.parametrize(
+    ("key", "labelled", "verdict"),
+    [
+        ("homogeneous", False, "global"),
+        ("conflict", True, "group"),
+        ("within-group", False, "context"),  # one label for all, two bands inside it
+        ("within-group", True, "group"),
+        ("hopeless", False, "global"),
+    ],
+)
+def test_banks_that_the_thresholds_were_not_chosen_on(tmp_path, key, labelled, verdict, rule):
+    """The scenarios of `scout simulate`, made before there was a diagnosis; what they are is written in their file."""
+    scenario = SCENARIOS[key]()
+    labels = (scenario.group_names, scenario.evaluation_group) if labelled else (("all",), np.zeros(40, np.int64))
+    assert diagnose(load(on_the_learner_model(tmp_path / "run", scenario, rule, 300), labels)).verdict == verdict
 
 
 def planted(x, special, otherwise=0.97):

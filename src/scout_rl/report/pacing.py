@@ -22,6 +22,8 @@ PERIOD = 25
 SHUFFLES = 200
 CHANCE = 0.01
 """p below which chance is ruled out."""
+FEW = 0.05
+"""Share of contexts, the furthest off, that no verdict rests on."""
 POOLED = ("group-frontier",)
 """Rules whose frontier is not a context's own."""
 
@@ -76,14 +78,19 @@ def success_between_contexts(run: Run, group: NDArray[np.int64], rng: np.random.
     residual = success - (np.bincount(stratum, success) / np.bincount(stratum))[stratum]
 
     def spread(values: Floats) -> float:
-        return float((np.bincount(context, values) ** 2).sum())
+        return float(_without_few(np.square(np.bincount(context, values).astype(float))).sum())
 
     found = spread(residual)
     place = stratum.astype(float)
     shuffled = np.array([spread(residual[np.argsort(place + rng.random(len(place)))]) for _ in range(SHUFFLES)])
-    weight = float((np.bincount(context).astype(float) ** 2).sum())
+    weight = float((np.bincount(context).astype(float) ** 2).sum()) * (1 - FEW)
     size = float(np.sqrt(max(0.0, (found - shuffled.mean()) / weight)))
     return Difference(size, float((1 + (shuffled >= found).sum()) / (1 + SHUFFLES)))
+
+
+def _without_few(values: Floats) -> Floats:
+    """Without the largest twentieth (one at least): a hopeless context is no reason to pace the others apart."""
+    return np.sort(values)[: len(values) - max(1, round(FEW * len(values)))]
 
 
 def _strata(run: Run, group: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -124,7 +131,8 @@ def _between(value: Floats, group: NDArray[np.int64], rng: np.random.Generator) 
 def level_spread(frontier: NDArray[np.int8], group: NDArray[np.int64]) -> float:
     """S.d. of the contexts' time-averaged levels around their group's mean: by how many levels a shared one is off."""
     level = frontier.mean(axis=0, dtype=float)
-    return float(np.sqrt(np.mean((level - (np.bincount(group, level) / np.bincount(group))[group]) ** 2)))
+    off = level - (np.bincount(group, level) / np.bincount(group))[group]
+    return float(np.sqrt(np.mean(_without_few(off**2))))
 
 
 def gathering_share(run: Run) -> float | None:
