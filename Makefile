@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all setup lint peers clean
+.PHONY: demo test test-all setup lint results peers clean
 
 demo: .venv/.demo
 	$(BIN)/scout demo --out out/demo
@@ -19,6 +19,10 @@ lint: setup
 	$(BIN)/mypy
 
 setup: .venv/.test
+
+# The reproduction page and its figures, from the committed records alone.
+results: setup
+	$(BIN)/python -m scout_rl.report.reproduction results docs
 
 .venv/bin/pip:
 	$(PYTHON) -c 'import sys; sys.exit("SCOUT needs Python 3.11 to 3.13, this is " + sys.version.split()[0]) if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'

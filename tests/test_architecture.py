@@ -60,6 +60,8 @@ FLOW = {
     "compact": {"records"},
     "run_path": {"run_config", "settings"},
     "campaign": {"cache", "compact", "run_config", "run_folder", "run_path", "train"},  # puts runs together
+    # from records to pages; no simulator, no learner
+    "report": {"bank", "cells", "compact", "records", "rules", "settings"},
     # looking at what was trained, and from where
     "trained": {
         "bank",

@@ -7,6 +7,7 @@ from scout_rl.commands.demo import demo
 from scout_rl.commands.environments import picture, verify_codec
 from scout_rl.commands.evaluate import evaluate
 from scout_rl.commands.ladder import ladder
+from scout_rl.commands.report import diagnose, report
 from scout_rl.commands.simulate import simulate
 from scout_rl.commands.train import train_command
 
@@ -19,6 +20,8 @@ def commands(arguments: list[str]) -> dict[str, Callable[..., int]]:
         "train": train_command(arguments),
         "evaluate": evaluate,
         "campaign": campaign_command(arguments),
+        "report": report,
+        "diagnose": diagnose,
         "picture": picture,
         "verify-codec": verify_codec,
         "demo": demo,

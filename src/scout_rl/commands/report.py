@@ -1,0 +1,71 @@
+"""``scout report`` and ``scout diagnose``: what records say, as a page and as sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+Records = Annotated[
+    tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUNS [RUNS ...]", help_behavior_hint="")
+]
+
+
+def report(
+    runs: Records,
+    /,
+    *,
+    out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("out/report"),
+    groups: Path | None = None,
+) -> int:
+    """Tables, figures and one page from any records; opens without a network.
+
+    Args:
+        runs: Run folders, compact records, a Curriculum's log_dir, or folders that hold such.
+        out: Folder for index.html, tables/ (Markdown, LaTeX, CSV) and figures/ (SVG, PNG).
+        groups: JSON list with a group name for every training context, for records that are not of our settings.
+    """
+    _plotting()
+    from scout_rl.report.build import report as build
+    from scout_rl.report.runs import find
+
+    if not runs:
+        raise ValueError("no records were named")
+    records = find(runs)
+    columns = TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        line = bar.add_task("", total=len(records))
+        page = build(records, out, labels=groups, tell=lambda done: bar.update(line, completed=done))
+    print(page)
+    return 0
+
+
+def diagnose(runs: Records, /, *, groups: Path | None = None) -> int:
+    """Say whether contexts needed different paces, whether less would have been enough, and which are stuck and why.
+
+    Args:
+        runs: Run folders, compact records, a Curriculum's log_dir, or folders that hold such.
+        groups: JSON list with a group name for every training context, for records that are not of our settings.
+    """
+    from scout_rl.report.diagnose import diagnose as judge
+    from scout_rl.report.labels import read_labels
+    from scout_rl.report.runs import find, load
+
+    if not runs:
+        raise ValueError("no records were named")
+    for i, path in enumerate(find(runs)):
+        run = load(path)
+        if groups is not None:
+            run = load(path, read_labels(groups, run.about.n_contexts))
+        print(("\n" if i else "") + "\n".join(judge(run).sentences()), flush=True)
+    return 0
+
+
+def _plotting() -> None:
+    try:
+        import matplotlib  # noqa: F401
+    except ModuleNotFoundError as missing:
+        raise ValueError("the report draws with matplotlib: pip install 'scout-rl[cli,plot]'") from missing

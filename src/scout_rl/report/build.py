@@ -1,0 +1,142 @@
+"""From paths to a folder: the page, its tables and its figures. Runs are read one at a time and let go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from scout_rl.report.comparison import (
+    Runs,
+    aggregate_table,
+    comparison_table,
+    evaluated,
+    mechanism_table,
+    retention,
+    scores,
+    with_family,
+)
+from scout_rl.report.conclusions import conclude
+from scout_rl.report.conditions import group
+from scout_rl.report.figures import draw_all, save
+from scout_rl.report.heat import encode
+from scout_rl.report.labels import read_labels
+from scout_rl.report.metrics import Summary, summarise
+from scout_rl.report.page import Entry, Part, render
+from scout_rl.report.runs import find, load
+from scout_rl.report.tables import MISSING, Table, as_csv, latex, markdown, shown_interval
+
+DETAILED = 60
+"""Up to this many runs the page also holds every context's status in every window (about 0.2 s and 4 KB a run)."""
+
+
+class Read(NamedTuple):
+    """A run on its way to the page."""
+
+    summary: Summary
+    groups: tuple[str, ...]
+    heat: dict[str, object]
+
+    @property
+    def about(self) -> object:
+        """Of the run."""
+        return self.summary.about
+
+
+def report(
+    paths: Sequence[Path],
+    out: Path,
+    *,
+    labels: Path | None = None,
+    tell: Callable[[int], None] = lambda done: None,
+) -> Path:
+    """Write ``out/index.html``, ``out/tables`` and ``out/figures``; returns the page."""
+    found = find(paths)
+    read = []
+    for i, path in enumerate(found):
+        run = load(path)
+        if labels is not None:
+            run = load(path, read_labels(labels, run.about.n_contexts))
+        read.append(Read(summarise(run), run.groups, encode(run, detailed=len(found) <= DETAILED)))
+        tell(i + 1)
+    blocks = group(r.summary for r in read)
+    parts, overall = _parts(blocks, out)
+    out.mkdir(parents=True, exist_ok=True)
+    page = out / "index.html"
+    page.write_text(render("SCOUT report", _summary(read, blocks), parts, overall, _entries(read, blocks)), "utf-8")
+    return page
+
+
+def _parts(blocks: Sequence[Runs], out: Path) -> tuple[list[Part], list[Table]]:
+    usable = [(block, evaluated(block)) for block in blocks]
+    family = iter(with_family([scores(b) for _, b in usable if b is not None]))
+    parts, compared, tables = [], [], []
+    for whole, block in usable:
+        name = slug(whole.label)
+        if block is None:
+            made = [mechanism_table(whole)]
+            parts.append(
+                Part(whole.label, ["No finished run with held-out evaluations: nothing is compared."], made, [])
+            )
+        else:
+            found = next(family)
+            compared.append(found)
+            made = [comparison_table(block, found), mechanism_table(block)]
+            figures = draw_all(block, found)
+            for figure in figures:
+                save(figure, out / "figures" / name)
+            parts.append(Part(whole.label, conclude(block, found), made, figures))
+        tables += [(f"{name}-{kind}", table) for kind, table in zip(("success", "training"), made, strict=False)]
+    overall = [t for t in (aggregate_table(compared), retention_table([b for _, b in usable if b])) if t is not None]
+    tables += [(slug(table.title), table) for table in overall]
+    write_tables(tables, out / "tables")
+    return parts, overall
+
+
+def retention_table(blocks: Sequence[Runs]) -> Table | None:
+    """R_retain and R_self of every setting that has the three conditions for it."""
+    rows = []
+    for setting in sorted({block.setting for block in blocks}):
+        for ladder, name in (("solver", "R_retain"), ("policy", "R_self")):
+            found = retention(blocks, setting, ladder)
+            if found is not None:
+                ratio = shown_interval(found.ratio) if found.defined else MISSING
+                rows.append([setting, name, str(found.n), f"{found.gain:+.3f}", ratio])
+    if not rows:
+        return None
+    note = f"Share of the hand-built ladder's gain in mean AUC over the target start; {MISSING}: no gain to keep."
+    return Table(
+        "Automatic ladders", ["setting", "", "n", "gain of the hand-built ladder", "ratio [95%]"], rows, [note]
+    )
+
+
+def write_tables(tables: Sequence[tuple[str, Table]], folder: Path) -> None:
+    """NAME.md, NAME.tex and NAME.csv of each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in tables:
+        for ending, text in ((".md", markdown(table)), (".tex", latex(table)), (".csv", as_csv(table))):
+            (folder / f"{name}{ending}").write_text(text, "utf-8")
+
+
+def slug(label: str) -> str:
+    """A label as a file name."""
+    return re.sub(r"[^a-z0-9.]+", "-", label.lower()).strip("-")
+
+
+def _entries(read: Sequence[Read], blocks: Sequence[Runs]) -> list[Entry]:
+    by_summary = {id(r.summary): r for r in read}
+    return [
+        Entry(run.about, block.label, condition.label, by_summary[id(run)].groups, by_summary[id(run)].heat)
+        for block in blocks
+        for condition in block.conditions
+        for run in condition.runs
+    ]
+
+
+def _summary(read: Sequence[Read], blocks: Sequence[Runs]) -> str:
+    unfinished = sum(not r.summary.about.finished for r in read)
+    hours = sum(r.summary.about.seconds for r in read) / 3600
+    told = f"{len(read)} runs, {len(blocks)} comparisons"
+    told += f", {hours:.1f} hours of training" if hours else ""
+    return told + (f"; {unfinished} not finished and in no table." if unfinished else ".")

@@ -1,0 +1,272 @@
+"""The tables of one block of runs, and over all blocks: what is printed, beside what the paper prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl.report import paper
+from scout_rl.report.conditions import Block, Condition
+from scout_rl.report.metrics import SOLVED, Summary, common_window, retained
+from scout_rl.report.statistics import (
+    Interval,
+    Paired,
+    bootstrap,
+    generator,
+    holm,
+    interquartile_mean,
+    paired,
+    probability_of_improvement,
+    ratio_interval,
+    stratified_bootstrap,
+)
+from scout_rl.report.tables import MISSING, Table, shown, shown_interval, shown_seeds
+
+REFERENCE = "scout"
+BY_MEAN = ("metaworld-conflict",)
+"""Settings whose worst-group AUC the paper averages over seeds by the mean; elsewhere it takes the median."""
+PAPER_METRICS = {"auc": "AUC", "worst_auc": "worst AUC", "final": "final", "worst_final": "worst final"}
+Runs = Block[Summary]
+
+
+class Score(NamedTuple):
+    """A condition's numbers under the block's common window."""
+
+    condition: Condition[Summary]
+    auc: NDArray[np.float64]
+    """``[seeds]``, as all below."""
+    worst_auc: NDArray[np.float64]
+    final: NDArray[np.float64]
+    worst_final: NDArray[np.float64]
+    paired: Paired | None
+    """Worst-group AUC of SCOUT minus this; None for SCOUT itself, or where no seed has both."""
+    holm: float | None
+
+    def by_seed(self, values: NDArray[np.float64]) -> dict[int, float]:
+        """One of the arrays above, by seed."""
+        return dict(zip(self.condition.seeds, values.tolist(), strict=True))
+
+
+def evaluated(block: Runs) -> Runs | None:
+    """The block's finished runs with a held-out curve; None where there is none."""
+    kept = [
+        Condition(c.rule, c.label, tuple(run for run in c.runs if run.evaluated and run.about.finished))
+        for c in block.conditions
+    ]
+    kept = [c for c in kept if c.runs]
+    return Block(block.setting, block.label, block.fields, tuple(kept)) if kept else None
+
+
+def window_of(block: Runs) -> tuple[int, int]:
+    """The common window of the block's runs."""
+    return common_window(run.at for condition in block.conditions for run in condition.runs)
+
+
+def scores(block: Runs) -> list[Score]:
+    """Every condition's numbers, each paired with SCOUT's."""
+    window = window_of(block)
+    made = [_score(condition, window) for condition in block.conditions]
+    reference = next((s for s in made if s.condition.rule == REFERENCE), None)
+    if reference is None:
+        return made
+    ours = reference.by_seed(reference.worst_auc)
+    return [s if s is reference else s._replace(paired=paired(ours, s.by_seed(s.worst_auc))) for s in made]
+
+
+def with_family(blocks: Sequence[list[Score]]) -> list[list[Score]]:
+    """Fill in Holm-Bonferroni over the family: every comparison of every block."""
+    adjusted = iter(holm([s.paired.p for block in blocks for s in block if s.paired is not None]))
+    return [[s if s.paired is None else s._replace(holm=next(adjusted)) for s in block] for block in blocks]
+
+
+def _score(condition: Condition[Summary], window: tuple[int, int]) -> Score:
+    runs = condition.runs
+    return Score(
+        condition,
+        auc=np.array([run.auc(window) for run in runs]),
+        worst_auc=np.array([run.worst_auc(window) for run in runs]),
+        final=np.array([run.final for run in runs]),
+        worst_final=np.array([run.worst_final for run in runs]),
+        paired=None,
+        holm=None,
+    )
+
+
+def over_seeds(setting: str) -> tuple[str, Callable[..., NDArray[np.float64]]]:
+    """How the paper reduces worst-group AUC over seeds in this setting."""
+    return ("mean", np.mean) if setting in BY_MEAN else ("median", np.median)
+
+
+def comparison_table(block: Runs, found: list[Score]) -> Table:
+    """One row a condition: success, worst group, paired difference, time to solve, the paper's numbers."""
+    window = window_of(block)
+    groups = list(block.conditions[0].runs[0].groups)
+    many = len(groups) > 1
+    word, reduce = over_seeds(block.setting)
+    header = ["rule", "n", "final", *([*(f"final {g}" for g in groups), "worst final"] if many else [])]
+    header += [f"AUC ({word})", *([f"worst-group AUC ({word})"] if many else [])]
+    header += ["Δ SCOUT − rule [95%]", "wins", "p", "p Holm", f"solved (≥ {SOLVED})", "windows to solve", "paper"]
+    rows = [_comparison_row(block, s, groups, reduce) for s in found]
+    notes = [
+        f"AUC over windows {window[0]} to {window[1]}, which all runs share, divided by its length. Final: mean ± s.d. "
+        "over seeds. "
+        + ("Worst: the minimum over groups within a seed. Δ: on worst-group AUC, " if many else "Δ: on AUC, ")
+        + "median over paired seeds, 95% interval from 10,000 seed resamples. p: exact two-sided sign test; "
+        "p Holm: corrected for every comparison of this report. No interval below three seeds. Windows to solve: "
+        "median over the seeds that did.",
+        *_missing(block),
+    ]
+    return Table(f"{block.label}: held-out success from the target start", header, rows, notes)
+
+
+def _comparison_row(block: Runs, s: Score, groups: list[str], reduce: Callable[..., NDArray[np.float64]]) -> list[str]:
+    runs, many = s.condition.runs, len(groups) > 1
+    finals = [mean_sd(np.array([run.groups[g][-1] for run in runs])) for g in groups] if many else []
+    cells = [s.condition.label, shown_seeds(s.condition.seeds, block.seeds), mean_sd(s.final), *finals]
+    cells += [mean_sd(s.worst_final)] if many else []
+    cells += [
+        shown_interval(bootstrap(a, reduce, generator()), 3) for a in ((s.auc, s.worst_auc) if many else (s.auc,))
+    ]
+    if s.paired is None:
+        cells += ["(reference)" if s.condition.rule == REFERENCE else MISSING, MISSING, MISSING, MISSING]
+    else:
+        cells += [shown_interval(s.paired.difference, 3, sign=True), f"{s.paired.wins}/{s.paired.n}"]
+        cells += [f"{s.paired.p:.3f}", shown(s.holm, 3)]
+    when = [run.solved_window for run in runs if run.solved_window is not None]
+    solved = f"{int((s.worst_final >= SOLVED).sum())}/{len(runs)}"
+    return [*cells, solved, f"{np.median(when):.0f}" if when else MISSING, paper_cell(block, s.condition.rule)]
+
+
+def paper_cell(block: Runs, rule: str) -> str:
+    """What the paper prints for this setting, rule and ladder; the sign for none where it prints nothing."""
+    ladder, levels = block.fields.get("ladder", "manual"), int(block.fields.get("levels", 5))
+    found = {m: paper.number(block.setting, rule, m, ladder, levels) for m in PAPER_METRICS}
+    told = [f"{PAPER_METRICS[m]} {n}" for m, n in found.items() if n is not None]
+    sources = sorted({n.source for n in found.values() if n is not None})
+    return f"{', '.join(told)} ({'; '.join(sources)})" if told else MISSING
+
+
+def mean_sd(values: NDArray[np.float64]) -> str:
+    """``0.97 ± 0.04``; without a deviation for one seed."""
+    if len(values) < 2:
+        return shown(float(values.mean()))
+    return f"{values.mean():.2f} ± {values.std(ddof=1):.2f}"
+
+
+def _missing(block: Runs) -> list[str]:
+    lacking = [
+        f"{c.label} {', '.join(str(s) for s in block.seeds if s not in c.seeds)}"
+        for c in block.conditions
+        if set(block.seeds) - set(c.seeds)
+    ]
+    return [f"Missing seeds: {'; '.join(lacking)}."] if lacking else []
+
+
+def mechanism_table(block: Runs) -> Table:
+    """One row a condition: time at each level, and for frontiers dispersion, reversals and where they ended."""
+    levels = max(run.about.n_levels for c in block.conditions for run in c.runs)
+    names = list(next((run.dispersion for c in block.conditions for run in c.runs if run.dispersion), {}))
+    header = ["rule", "n", *(f"level {i}" for i in range(levels)), *(f"dispersion {g}" for g in names)]
+    header += ["reversals a context", "frontiers at 0", "million steps (to solve)", "minutes (to solve)"]
+    rows = [_mechanism_row(block, c, levels, names) for c in block.conditions]
+    note = (
+        "Level columns: share of time at that level (of windows x contexts under a frontier, of rollouts without one). "
+        "Dispersion: IQR of the frontiers within the group, mean over windows. To solve: up to the first evaluation "
+        "that counts as solved, of the seeds that did (minutes of a compact record in proportion to windows). All: "
+        "mean over seeds."
+    )
+    return Table(f"{block.label}: where training happened", header, rows, [note])
+
+
+def _mechanism_row(block: Runs, c: Condition[Summary], levels: int, names: Sequence[str]) -> list[str]:
+    def mean(values: Sequence[float | None]) -> str:
+        known = [v for v in values if v is not None]
+        return shown(float(np.mean(known))) if known else MISSING
+
+    runs = c.runs
+    share = np.mean([np.pad(run.level_share, (0, levels - len(run.level_share))) for run in runs], axis=0)
+    spread = [mean([float(run.dispersion[g].mean()) if g in run.dispersion else None for run in runs]) for g in names]
+    steps, minutes = (
+        [r.about.environment_steps / 1e6 or None for r in runs],
+        [r.about.seconds / 60 or None for r in runs],
+    )
+    solving = [r.solved_steps / 1e6 if r.solved_steps is not None else None for r in runs]
+    solving_minutes = [r.solved_seconds / 60 if r.solved_seconds is not None else None for r in runs]
+    return [
+        c.label,
+        shown_seeds(c.seeds, block.seeds),
+        *(f"{s:.0%}" for s in share),
+        *spread,
+        mean([run.reversals for run in runs]),
+        mean([run.at_target for run in runs]),
+        f"{mean(steps)} ({mean(solving)})",
+        f"{mean(minutes)} ({mean(solving_minutes)})",
+    ]
+
+
+# -- over blocks ----------------------------------------------------------------------------------------------------
+
+
+LEAST_GAIN = 0.05
+"""Mean AUC that the hand-built ladder must gain over the target start before a share of it means anything."""
+
+
+class Retention(NamedTuple):
+    """R_retain (solver ladder) or R_self (policy ladder)."""
+
+    ratio: Interval
+    gain: float
+    """Mean AUC of the hand-built ladder minus the target start's."""
+    n: int
+
+    @property
+    def defined(self) -> bool:
+        """Whether there was a gain to retain."""
+        return self.gain >= LEAST_GAIN
+
+
+def retention(blocks: Sequence[Runs], setting: str, ladder: str) -> Retention | None:
+    """Of a setting, over the seeds and the window that all three conditions share; None where one is missing."""
+    found = {b.fields.get("ladder", "manual"): b for b in blocks if b.setting == setting and _plain(b)}
+    if ladder not in found or "manual" not in found:
+        return None
+    parts = found[ladder].of("scout"), found["manual"].of("scout"), found["manual"].of("target")
+    if any(part is None for part in parts):
+        return None
+    runs = [part.runs for part in parts if part is not None]
+    window = common_window(run.at for part in runs for run in part)
+    seeds = sorted(set.intersection(*({run.about.seed for run in part} for part in runs)))
+    if not seeds:
+        return None
+    auto, manual, target = (np.array([r.auc(window) for r in part if r.about.seed in seeds]) for part in runs)
+    found_ratio = ratio_interval(auto, manual, target, retained, generator())
+    return Retention(found_ratio, float(manual.mean() - target.mean()), len(seeds))
+
+
+def _plain(block: Runs) -> bool:
+    return int(block.fields.get("levels", 5)) == 5 and block.fields.get("preset") != "paper"
+
+
+def aggregate_table(blocks: Sequence[list[Score]]) -> Table | None:
+    """IQM of worst-group AUC, and how likely SCOUT beats each rule, over the blocks that have both."""
+    made = {i: {s.condition.label: s.worst_auc for s in found} for i, found in enumerate(blocks)}
+    rules = sorted({label for found in made.values() for label in found if label != REFERENCE})
+    rows = []
+    for rule in rules:
+        shared = [found for found in made.values() if rule in found and REFERENCE in found]
+        if len(shared) < 2:
+            continue
+        ours, theirs = [f[REFERENCE] for f in shared], [f[rule] for f in shared]
+        cells = [
+            shown_interval(stratified_bootstrap(interquartile_mean, given, rng=generator())) for given in (ours, theirs)
+        ]
+        better = stratified_bootstrap(probability_of_improvement, ours, theirs, rng=generator())
+        rows.append([rule, str(len(shared)), str(sum(len(t) for t in theirs)), *cells, shown_interval(better)])
+    if not rows:
+        return None
+    header = ["rule", "settings", "n", "IQM SCOUT [95%]", "IQM rule [95%]", "P(SCOUT better) [95%]"]
+    note = "Worst-group AUC; seeds are resampled within each setting. Settings differ in scale: read with their tables."
+    return Table("Over all settings that have both", header, rows, [note])

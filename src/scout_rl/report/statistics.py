@@ -1,0 +1,191 @@
+"""Statistics over seeds (spec section 7): pure functions, the generator is passed in.
+
+Scores are ``[seeds]``; for the aggregates over settings, a list of such arrays, one a setting.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+RESAMPLES = 10_000
+FEWEST = 3
+"""Seeds below which no interval is given: two seeds bound nothing (three cover about 75%, six about 94%)."""
+SEED = 0
+"""Of the generator of every printed interval, so that a table is the same each time."""
+
+
+class Interval(NamedTuple):
+    """A point estimate and its 95% interval; the bounds are NaN where there are too few seeds."""
+
+    point: float
+    low: float
+    high: float
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether all of it lies on one side of 0."""
+        return self.low > 0 or self.high < 0
+
+    @property
+    def known(self) -> bool:
+        """Whether there are bounds."""
+        return not math.isnan(self.low)
+
+
+class Paired(NamedTuple):
+    """SCOUT minus a rule over the seeds that both have."""
+
+    difference: Interval
+    """Median over seeds."""
+    n: int
+    wins: int
+    losses: int
+    p: float
+    """Exact two-sided sign test; 1 where there is no seed without a tie."""
+
+
+def generator() -> np.random.Generator:
+    """A fresh one, always the same."""
+    return np.random.default_rng(SEED)
+
+
+def bootstrap(
+    values: Floats,
+    statistic: Callable[..., NDArray[np.float64]],
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+) -> Interval:
+    """Percentile interval of ``statistic(values, axis=...)`` under resampling of seeds with replacement."""
+    values = np.asarray(values, float)
+    point = float(statistic(values, axis=0))
+    if len(values) < FEWEST:
+        return Interval(point, math.nan, math.nan)
+    drawn = values[rng.integers(len(values), size=(resamples, len(values)))]
+    low, high = np.quantile(statistic(drawn, axis=1), [0.025, 0.975])
+    return Interval(point, float(low), float(high))
+
+
+def sign_test(differences: Floats) -> float:
+    """Exact two-sided p-value; ties are left out."""
+    differences = np.asarray(differences, float)
+    wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
+    n, k = wins + losses, min(wins, losses)
+    if n == 0:
+        return 1.0
+    return min(1.0, 2.0 * sum(math.comb(n, i) for i in range(k + 1)) / float(2**n))
+
+
+def paired(scout: dict[int, float], rule: dict[int, float]) -> Paired | None:
+    """Compare scores by seed; None where no seed has both."""
+    seeds = sorted(scout.keys() & rule.keys())
+    if not seeds:
+        return None
+    differences = np.array([scout[seed] - rule[seed] for seed in seeds])
+    found = bootstrap(differences, np.median, generator())
+    wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
+    return Paired(found, len(seeds), wins, losses, sign_test(differences))
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Holm-Bonferroni adjusted p-values, in the given order."""
+    order = sorted(range(len(p)), key=lambda i: p[i])
+    adjusted, highest = [0.0] * len(p), 0.0
+    for rank, i in enumerate(order):
+        highest = max(highest, min(1.0, (len(p) - rank) * p[i]))
+        adjusted[i] = highest
+    return adjusted
+
+
+class SelfCheck(NamedTuple):
+    """A condition against itself: its seeds split into two halves in every way, compared as if they were two rules."""
+
+    splits: int
+    found: int
+    """Splits whose interval leaves 0 out: false discoveries, all of them."""
+    widest: float
+    """The largest absolute median difference between two halves: what no comparison can call a difference."""
+
+
+def self_check(scores: Floats, rng: np.random.Generator, most: int = 200) -> SelfCheck | None:
+    """SCOUT against SCOUT on disjoint seeds; None with fewer than six seeds.
+
+    A half's seeds are paired with the other half's in order. Splits beyond ``most`` are drawn at random.
+    """
+    scores = np.asarray(scores, float)
+    half = len(scores) // 2
+    if half < FEWEST:
+        return None
+    splits = [np.array(s) for s in combinations(range(2 * half), half) if 0 in s]
+    if len(splits) > most:
+        splits = [splits[i] for i in rng.choice(len(splits), most, replace=False)]
+    found, widest = 0, 0.0
+    for one in splits:
+        other = np.setdiff1d(np.arange(2 * half), one)
+        interval = bootstrap(scores[one] - scores[other], np.median, rng, 2000)
+        found += interval.excludes_zero
+        widest = max(widest, abs(interval.point))
+    return SelfCheck(len(splits), found, widest)
+
+
+# -- over several settings, as rliable defines them ----------------------------------------------------------------
+
+
+def interquartile_mean(scores: Sequence[Floats]) -> float:
+    """Mean of the middle half of all runs of all settings; a quarter of them, rounded down, is cut at each end."""
+    pooled = np.sort(np.concatenate([np.asarray(s, float) for s in scores]))
+    cut = len(pooled) // 4
+    return float(pooled[cut : len(pooled) - cut].mean())
+
+
+def probability_of_improvement(ours: Sequence[Floats], theirs: Sequence[Floats]) -> float:
+    """Chance that a run of ours beats one of theirs in the same setting, ties half; mean over settings."""
+    return float(np.mean([_beats(np.asarray(a), np.asarray(b)) for a, b in zip(ours, theirs, strict=True)]))
+
+
+def _beats(a: Floats, b: Floats) -> float:
+    return float((a[:, None] > b).mean() + 0.5 * (a[:, None] == b).mean())
+
+
+def stratified_bootstrap(
+    statistic: Callable[..., float],
+    *scores: Sequence[Floats],
+    rng: np.random.Generator,
+    resamples: int = 1000,
+) -> Interval:
+    """Percentile interval of ``statistic(*scores)`` under resampling of seeds within each setting."""
+    point = statistic(*scores)
+    if any(len(s) < FEWEST for given in scores for s in given):
+        return Interval(point, math.nan, math.nan)
+    drawn = []
+    for _ in range(resamples):
+        drawn.append(statistic(*([s[rng.integers(len(s), size=len(s))] for s in given] for given in scores)))
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return Interval(point, float(low), float(high))
+
+
+def ratio_interval(
+    auto: Floats,
+    manual: Floats,
+    target: Floats,
+    ratio: Callable[[Floats, Floats, Floats], float],
+    rng: np.random.Generator,
+) -> Interval:
+    """Interval of R_retain: seeds are resampled, the same ones in all three where the lengths are equal."""
+    point = ratio(auto, manual, target)
+    if min(len(auto), len(manual), len(target)) < FEWEST:
+        return Interval(point, math.nan, math.nan)
+    together = len(auto) == len(manual) == len(target)
+    drawn = []
+    for _ in range(RESAMPLES // 5):
+        rows = [rng.integers(len(s), size=len(s)) for s in (auto, manual, target)]
+        rows = [rows[0]] * 3 if together else rows
+        drawn.append(ratio(auto[rows[0]], manual[rows[1]], target[rows[2]]))
+    low, high = np.nanquantile(drawn, [0.025, 0.975])
+    return Interval(point, float(low), float(high))

@@ -1,0 +1,128 @@
+"""A headless Chromium driven over its debugging pipe: the standard library is enough."""
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+)
+
+
+class Browser:
+    """One page; ``errors`` collects exceptions, console errors and refused or attempted requests."""
+
+    def __init__(self, profile, width=1280, height=900):
+        to_read, self._write = os.pipe()
+        self._read, to_write = os.pipe()
+
+        def hand_over():  # the browser reads commands from file 3 and writes answers to file 4
+            os.dup2(to_read, 103)
+            os.dup2(to_write, 104)
+            os.dup2(103, 3)
+            os.dup2(104, 4)
+            for number in (3, 4):
+                os.set_inheritable(number, True)
+
+        flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe"]
+        size = [f"--window-size={width},{height}", f"--user-data-dir={profile}"]
+        quiet = ["--disable-background-networking", "--disable-component-update", "--disable-extensions"]
+        self._process = subprocess.Popen(
+            [CHROMIUM, *flags, *size, *quiet, "about:blank"],
+            preexec_fn=hand_over,
+            close_fds=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(to_read)
+        os.close(to_write)
+        self._buffer, self._number, self.errors, self.requests = b"", 0, [], []
+        target = self._call("Target.createTarget", {"url": "about:blank"}, session=False)["targetId"]
+        attached = self._call("Target.attachToTarget", {"targetId": target, "flatten": True}, session=False)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self._call(f"{domain}.enable")
+
+    def open(self, path):
+        self._call("Page.navigate", {"url": path.absolute().as_uri()})
+        self.until("document.readyState === 'complete'")
+
+    def value(self, expression):
+        told = self._call("Runtime.evaluate", {"expression": expression, "returnByValue": True, "awaitPromise": True})
+        if "exceptionDetails" in told:
+            raise AssertionError(f"{expression}: {told['exceptionDetails']}")
+        return told["result"].get("value")
+
+    def until(self, expression, seconds=20):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.value(expression):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"never true: {expression}; {self.errors}")
+
+    def move_mouse(self, x, y):
+        self._call("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
+
+    def press(self, key):
+        for kind in ("keyDown", "keyUp"):
+            self._call("Input.dispatchKeyEvent", {"type": kind, "key": key, "code": key})
+
+    def look(self, *, width=1280, height=900, dark=False):
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self._call("Emulation.setDeviceMetricsOverride", metrics)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._call("Emulation.setEmulatedMedia", {"features": [scheme]})
+        time.sleep(0.3)  # the page redraws 80 ms after a resize
+
+    def picture(self, path, *, whole=False):
+        told = self._call("Page.captureScreenshot", {"format": "png", "captureBeyondViewport": whole})
+        path.write_bytes(base64.b64decode(told["data"]))
+
+    def close(self):
+        try:
+            self._call("Browser.close", session=False)
+            self._process.wait(10)
+        except (AssertionError, OSError, subprocess.TimeoutExpired):
+            self._process.kill()
+            self._process.wait(10)
+        os.close(self._write)
+        os.close(self._read)
+
+    def _call(self, method, params=None, *, session=True):
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": params or {}}
+        if session:
+            message["sessionId"] = self._session
+        os.write(self._write, json.dumps(message).encode() + b"\0")
+        while True:
+            told = self._next()
+            if told.get("id") == self._number:
+                assert "error" not in told, f"{method}: {told['error']}"
+                return told["result"]
+            self._note(told)
+
+    def _note(self, told):
+        params = told.get("params", {})
+        if told.get("method") == "Runtime.exceptionThrown":
+            self.errors.append(params["exceptionDetails"].get("exception", {}).get("description", "exception"))
+        elif told.get("method") == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning"):
+            self.errors.append(str(params["args"]))
+        elif told.get("method") == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+            self.errors.append(params["entry"]["text"])
+        elif told.get("method") == "Network.requestWillBeSent":
+            self.requests.append(params["request"]["url"])
+
+    def _next(self):
+        while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._read], [], [], 60)
+            assert ready, "the browser does not answer"
+            read = os.read(self._read, 1 << 20)
+            assert read, "the browser is gone"
+            self._buffer += read
+        one, self._buffer = self._buffer.split(b"\0", 1)
+        return json.loads(one)

@@ -1,0 +1,203 @@
+"""Planted runs, one for each verdict and each reason to be stuck; the curriculum is real, the learner a formula."""
+
+import json
+
+import numpy as np
+import pytest
+
+from scout_rl import Curriculum, rules
+from scout_rl.cells import Cells
+from scout_rl.cli import main
+from scout_rl.report import pacing
+from scout_rl.report.diagnose import VERDICTS, diagnose
+from scout_rl.report.runs import load
+from scout_rl.report.stuck import REASONS
+from scout_rl.simulate.model import init_skill, practise, success_chance
+from scout_rl.simulate.scenarios import SCENARIOS
+from tests.report.planted import play, steadily
+
+HALVES = (("a", "b"), np.repeat([0, 1], 20))
+
+
+def same(context):
+    return np.ones(len(context))
+
+
+def by_group(context):
+    return np.where(context < 20, 1.0, 2.5)
+
+
+def every_other(context):
+    return np.where(context % 2, 1.0, 2.5)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    ("pace", "labels", "verdict"),
+    [
+        (same, HALVES, "global"),
+        (same, None, "global"),
+        (by_group, HALVES, "group"),
+        (by_group, None, "unlabelled"),
+        (every_other, HALVES, "context"),  # both groups hold fast and slow contexts
+    ],
+)
+def test_the_pace_that_was_planted_is_found(tmp_path, pace, labels, verdict, seed):
+    found = diagnose(load(play(tmp_path / "run", steadily(pace), seed=seed), labels))
+    assert found.verdict == verdict
+    assert VERDICTS[verdict] in found.sentences()
+
+
+@pytest.mark.parametrize(("pace", "verdict"), [(same, "global"), (by_group, "group"), (every_other, "context")])
+def test_rules_without_frontiers_are_judged_by_success(tmp_path, pace, verdict):
+    """Random levels: contexts that need longer fail where the others succeed already."""
+    found = diagnose(load(play(tmp_path / "run", steadily(pace), rule=rules.Random()), HALVES))
+    assert not found.pacing.own_frontiers
+    assert found.verdict == verdict
+
+
+def test_a_pooled_frontier_cannot_hide_differences(tmp_path):
+    """Its contexts all stand at one level, so dispersion is 0; their success still gives them away."""
+    folder = play(tmp_path / "run", steadily(every_other), rule=rules.GroupFrontier(), oracle_group=HALVES[1])
+    found = diagnose(load(folder, HALVES))
+    assert found.verdict == "context"
+    assert "no frontiers of their own" in " ".join(found.sentences())
+
+
+def learning(context, level, window):
+    return np.clip(window / 150 - 0.2 + 0.15 * level, 0.02, 0.95)
+
+
+def test_the_test_of_contexts_keeps_its_level(tmp_path):
+    """On runs without any difference p is spread over 0..1, though frontiers stop rollouts by their success."""
+    p = []
+    for seed in range(12):
+        run = load(play(tmp_path / str(seed), learning, windows=150, seed=seed))
+        p.append(pacing.success_between_contexts(run, np.zeros(40, int), np.random.default_rng(seed)).p)
+    assert sum(q < 0.1 for q in p) <= 4
+    assert max(p) > 0.4
+
+
+@pytest.mark.parametrize("rule", [rules.Scout(), rules.Random()], ids=lambda rule: rule.key)
+def test_one_hopeless_context_is_stuck_and_no_reason_for_other_paces(tmp_path, rule):
+    def ready(context, level, window):
+        return np.where(context == 7, 0.0, learning(context, level, window))
+
+    found = diagnose(load(play(tmp_path / "run", ready, rule=rule), HALVES))
+    assert found.verdict == "global"
+    assert [one.context for one in found.stuck] == [7]
+
+
+def test_nothing_is_said_where_nothing_can_be(tmp_path):
+    failing = diagnose(load(play(tmp_path / "a", lambda c, level, w: 0.0, rule=rules.Target(), windows=80)))
+    assert failing.verdict == "unknown"
+    assert failing.pacing is None
+    short = diagnose(load(play(tmp_path / "b", steadily(same), windows=20)))
+    assert short.verdict == "unknown"
+
+
+def on_the_learner_model(folder, scenario, rule, seed):
+    curriculum = Curriculum(rule, scenario.n_contexts, scenario.n_levels, seed=seed, log_dir=folder)
+    rng, skill = np.random.default_rng([seed, 77]), init_skill(scenario.learner, 1)
+    for _ in range(scenario.windows):
+        cells = curriculum.assign(scenario.rollouts)
+        success = rng.random(scenario.rollouts) < success_chance(skill)[0, cells.context, cells.level]
+        skill = practise(scenario.learner, skill, Cells(cells.context[None], cells.level[None]), success[None])
+        curriculum.report(cells, success)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", [rules.Scout(), rules.Random()], ids=lambda rule: rule.key)
+@pytest.mark.parametrize(
+    ("key", "labelled", "verdict"),
+    [
+        ("homogeneous", False, "global"),
+        ("conflict", True, "group"),
+        ("within-group", False, "context"),  # one label for all, two bands inside it
+        ("within-group", True, "group"),
+        ("hopeless", False, "global"),
+    ],
+)
+def test_banks_that_the_thresholds_were_not_chosen_on(tmp_path, key, labelled, verdict, rule):
+    """The scenarios of `scout simulate`, made before there was a diagnosis; what they are is written in their file."""
+    scenario = SCENARIOS[key]()
+    labels = (scenario.group_names, scenario.evaluation_group) if labelled else (("all",), np.zeros(40, np.int64))
+    assert diagnose(load(on_the_learner_model(tmp_path / "run", scenario, rule, 300), labels)).verdict == verdict
+
+
+def planted(x, special, otherwise=0.97):
+    """All contexts succeed everywhere, but for context 3."""
+
+    def ready(context, level, window):
+        return np.where(context == x, special(level, window), otherwise)
+
+    return ready
+
+
+def zero_at_target(level, window):
+    return np.where(level == 0, 0.0, 0.97)
+
+
+def rare_at_target(level, window):
+    return np.where(level == 0, 0.12, 0.97)
+
+
+def forgets(level, window):
+    return np.full(len(level), 0.97 if window < 110 else 0.02)
+
+
+CASES = {
+    "never succeeds": (zero_at_target, {}),
+    "oscillates": (rare_at_target, {}),
+    "fails at the easiest": (lambda level, window: np.zeros(len(level)), {}),
+    "lost the target": (forgets, {"windows": 150}),
+    "undecided": (lambda level, window: np.where(level >= 3, 0.45, 0.02), {"rule": rules.LocalFrontier(beta=0.05)}),
+    "fails at the target": (lambda level, window: np.where(level == 0, 0.0, 1.0), {"rule": rules.Aced()}),
+}
+
+
+@pytest.mark.parametrize("reason", CASES)
+def test_a_stuck_context_and_its_reason(tmp_path, reason):
+    special, options = CASES[reason]
+    found = diagnose(load(play(tmp_path / "run", planted(3, special), n_contexts=8, **({"windows": 260} | options))))
+    assert [(one.context, one.reason) for one in found.stuck] == [(3, reason)]
+    text = "\n".join(found.sentences())
+    assert REASONS[reason] in text
+    assert "for example 3" in text
+
+
+@pytest.mark.filterwarnings("ignore:scout. nothing can move:UserWarning")
+def test_too_little_evidence(tmp_path):
+    """200 contexts, 4 rollouts a window, 60 windows: nobody can have 15 outcomes at a level."""
+    found = diagnose(load(play(tmp_path / "run", lambda c, level, w: 0.9, n_contexts=200, windows=60, rollouts=4)))
+    reasons = {one.reason for one in found.stuck}
+    assert reasons <= {"evidence missing", "no rollouts"}
+    assert len(found.stuck) == 200
+    assert "of 15 rollouts at level 4" in " ".join(one.evidence for one in found.stuck)
+    assert "The evidence gate sets the pace" in " ".join(found.sentences())
+
+
+def test_a_context_without_rollouts(tmp_path):
+    found = diagnose(
+        load(play(tmp_path / "run", lambda c, level, w: 0.9, rule=rules.Random(), n_contexts=300, windows=10))
+    )
+    assert {one.reason for one in found.stuck} == {"no rollouts"}
+
+
+def test_a_healthy_run_has_nobody_stuck(tmp_path):
+    found = diagnose(load(play(tmp_path / "run", lambda c, level, w: 0.95, n_contexts=8, windows=200)))
+    assert found.stuck == []
+    assert "No context is stuck." in found.sentences()
+
+
+def test_the_command(tmp_path, capsys):
+    play(tmp_path / "run", steadily(by_group))
+    (tmp_path / "labels.json").write_text(json.dumps(["near"] * 20 + ["far"] * 20))
+    assert main(["diagnose", str(tmp_path / "run"), "--groups", str(tmp_path / "labels.json")]) == 0
+    printed = capsys.readouterr().out
+    assert "scout, seed 0, 40 contexts, 5 levels, 300 windows." in printed
+    assert VERDICTS["group"] in printed
+    assert "Groups near, far" in printed
+    assert main(["diagnose", str(tmp_path / "nothing")]) == 2
+    assert "holds no records" in capsys.readouterr().err

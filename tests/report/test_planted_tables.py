@@ -1,0 +1,312 @@
+"""Runs with a known answer give the known table, figure data, sentence and verdict."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from scout_rl.report import figure_data, figures, paper, verdicts
+from scout_rl.report.comparison import (
+    aggregate_table,
+    comparison_table,
+    evaluated,
+    mechanism_table,
+    retention,
+    scores,
+    with_family,
+)
+from scout_rl.report.conclusions import conclude
+from scout_rl.report.conditions import group
+from scout_rl.report.metrics import summarise
+from scout_rl.report.runs import load
+from scout_rl.report.tables import Table, as_csv, latex, markdown
+from tests.report.planted import config, curve, staircase, write_compact
+
+AT = np.arange(0, 121, 20)
+SEEDS = range(100, 106)
+
+
+def area(reach, final=1.0, end=120):
+    """Of `curve`: a triangle up to ``reach``, then flat."""
+    return final * (1 - reach / (2 * end))
+
+
+@pytest.fixture(scope="module")
+def block(tmp_path_factory):
+    """Six seeds. SCOUT's hard group reaches 1 at window 40; annealing's ends at 0.2; `random` misses seed 105."""
+    folder = tmp_path_factory.mktemp("planted")
+    runs = []
+    for k, seed in enumerate(SEEDS):
+        easy = curve(20, at=AT)
+        told = {
+            "scout": {"easy": easy, "hard": curve(40 + 20 * (k % 2), at=AT)},
+            "anneal": {"easy": easy, "hard": curve(100, final=0.2, at=AT)},
+            "random": {"easy": easy, "hard": curve(60, final=0.9, at=AT)},
+        }
+        for rule, groups in told.items():
+            if (rule, seed) == ("random", 105):
+                continue
+            frontier = staircase(120, 10, every=np.repeat([10, 20], 5)) if rule == "scout" else None
+            path = write_compact(folder / rule / f"{seed}.npz", config(rule=rule, seed=seed), groups, frontier=frontier)
+            runs.append(summarise(load(path)))
+    (whole,) = group(runs)
+    return evaluated(whole)
+
+
+@pytest.fixture(scope="module")
+def found(block):
+    return with_family([scores(block)])[0]
+
+
+def test_the_known_numbers(found):
+    scout, anneal, random = found
+    assert scout.worst_auc.tolist() == pytest.approx([area(40), area(60)] * 3)
+    assert anneal.worst_auc.tolist() == pytest.approx([area(100, 0.2)] * 6)
+    assert anneal.auc.tolist() == pytest.approx([(area(20) + area(100, 0.2)) / 2] * 6)
+    assert scout.worst_final.tolist() == [1.0] * 6
+    assert anneal.worst_final.tolist() == pytest.approx([0.2] * 6)
+    assert (anneal.paired.n, anneal.paired.wins, random.paired.n) == (6, 6, 5)
+    assert anneal.paired.difference.point == pytest.approx((area(40) + area(60)) / 2 - area(100, 0.2))
+    assert anneal.paired.p == pytest.approx(2 / 64)
+    assert anneal.holm == pytest.approx(2 * 2 / 64)
+    assert scout.paired is None
+
+
+def test_the_table_as_printed(block, found):
+    table = comparison_table(block, found)
+    assert table.column("rule") == ["scout", "anneal", "random"]
+    assert table.column("n") == ["6", "6", "5 of 6 (no 105)"]
+    assert table.column("final hard") == ["1.00 ± 0.00", "0.20 ± 0.00", "0.90 ± 0.00"]
+    assert (
+        table.column("worst-group AUC (median)")[1]
+        == f"{area(100, 0.2):.3f} [{area(100, 0.2):.3f}, {area(100, 0.2):.3f}]"
+    )
+    assert table.column("solved (≥ 0.5)") == ["6/6", "0/6", "5/5"]
+    assert table.column("windows to solve") == ["50", "–", "60"]  # median of 40 and 60; never; at 60
+    assert table.column("wins") == ["–", "6/6", "5/5"]
+    assert set(table.column("paper")) == {"–"}
+    assert "Missing seeds: random 105." in table.notes
+    assert all(cell for row in table.rows for cell in row)
+    training = mechanism_table(block)
+    assert training.column("reversals a context") == ["0.00", "–", "–"]
+    assert training.column("level 0") == ["51%", "100%", "100%"]
+    assert training.column("million steps (to solve)") == ["0.12 (0.05)", "0.12 (–)", "0.12 (0.06)"]
+    assert training.column("minutes (to solve)") == ["1.00 (0.42)", "1.00 (–)", "1.00 (0.50)"]
+
+
+def test_three_forms_of_one_table(block, found):
+    table = comparison_table(block, found)
+    read = list(csv.reader(io.StringIO(as_csv(table))))
+    assert read == [table.header, *table.rows]
+    rows = [line for line in markdown(table).splitlines() if line.startswith("|")]
+    assert len(rows) == 2 + len(table.rows)
+    assert {row.count(" | ") for row in rows} == {len(table.header) - 1}
+    text = latex(table)
+    assert text.count(r"\\") == 1 + len(table.rows)
+    assert r"95\%" in text
+    assert "Δ" not in text
+
+
+def test_awkward_text_survives():
+    table = Table("50% of a_b & c", ["x|y", "n"], [["a|b", "{1}"]], ["$5"])
+    assert "a\\|b" in markdown(table)
+    assert r"50\% of a\_b \& c" in latex(table)
+    assert r"\{1\}" in latex(table)
+    with pytest.raises(ValueError, match="a row has 1 cells, the header 2"):
+        Table("t", ["a", "b"], [["1"]])
+
+
+def test_the_figure_data(block, found):
+    curves = {band.label: band for band in figure_data.learning_curves(block, worst=True)}
+    assert curves["anneal"].mean[-1] == pytest.approx(0.2)
+    assert curves["scout"].mean[1] == pytest.approx((20 / 40 + 20 / 60) / 2)
+    assert curves["scout"].deviation[1] == pytest.approx(np.std([1 / 2, 1 / 3] * 3, ddof=1))
+    dots = {row.label: row for row in figure_data.worst_group_dots(found, "median")}
+    assert dots["scout"].middle == pytest.approx((area(40) + area(60)) / 2)
+    assert len(dots["random"].values) == 5
+    final = figure_data.final_by_group(block)
+    assert [row.middle for row in final["hard"]] == pytest.approx([1, 0.2, 0.9])
+    (frontier,) = figure_data.mean_frontier(block.conditions[0])
+    assert frontier.mean[0] == 4
+    assert frontier.mean[-1] == 0
+    assert frontier.mean[frontier.x.tolist().index(11)] == 3.5
+    (spread,) = figure_data.dispersion(block.conditions[0])
+    assert spread.mean[spread.x.tolist().index(11)] == 1
+    masked = {p.label: p for p in figure_data.aggregate_against_worst(found)}
+    assert masked["anneal"].x[0] > masked["anneal"].y[0]
+    assert [p.label for p in figure_data.reversals_against_worst(found)] == ["scout"]
+    assert figure_data.mean_frontier(block.conditions[1]) == []
+
+
+def test_figures_are_the_same_each_time_and_tell_rules_apart_without_colour(block, found, tmp_path):
+    drawn = {figure.name: figure for figure in figures.draw_all(block, found)}
+    assert set(drawn) == {"curves", "worst-curves", "worst-auc", "final", "frontier", "dispersion", "masking"}
+    again = {figure.name: figure for figure in figures.draw_all(block, found)}
+    assert drawn["curves"].svg == again["curves"].svg
+    lines = drawn["curves"].drawn.axes[0].get_lines()
+    assert len({(line.get_linestyle(), line.get_marker()) for line in lines}) == 3
+    hatches = {patch.get_hatch() for patch in drawn["final"].drawn.axes[0].patches}
+    assert len(hatches) == 2
+    figures.save(drawn["final"], tmp_path)
+    assert (tmp_path / "final.png").read_bytes()[:4] == b"\x89PNG"
+    inline = figures.inline_svg(drawn["curves"], "p0-")
+    assert figures.INK not in inline
+    assert "currentColor" in inline
+    assert 'id="axes_1"' not in inline
+
+
+def test_the_sentence(block, found):
+    said = " ".join(conclude(block, found))
+    assert "SCOUT's worst-group AUC is higher than that of anneal (+0.6" in said
+    assert "n = 6" in said
+    assert "No sign test survives the Holm-Bonferroni correction" in said
+    assert "SCOUT against itself on disjoint halves" in said
+    few = [s if s.paired is None else s._replace(paired=s.paired._replace(n=4)) for s in found]
+    assert "Nothing may be concluded about anneal (4), random (4)" in " ".join(conclude(block, few))
+    unclear = s_with(found[1], low=-0.1)
+    assert "No difference can be told from anneal" in " ".join(conclude(block, [found[0], unclear]))
+    worse = s_with(found[1], low=-0.3, high=-0.1)
+    assert "is lower than that of anneal" in " ".join(conclude(block, [found[0], worse]))
+    assert "nothing is compared" in conclude(block, found[:1])[0]
+    assert "No SCOUT run" in conclude(block, found[1:])[0]
+
+
+def s_with(score, **bounds):
+    return score._replace(paired=score.paired._replace(difference=score.paired.difference._replace(**bounds)))
+
+
+# -- beside the paper ----------------------------------------------------------------------------------------------
+
+
+def written(folder, setting, rule, seed, groups, **others):
+    told = config(setting=setting, rule=rule, seed=seed, **others)
+    return summarise(
+        load(write_compact(folder / f"{setting}-{rule}-{seed}-{len(list(folder.iterdir()))}.npz", told, groups))
+    )
+
+
+def blocks_of(runs):
+    return [evaluated(block) for block in group(runs)]
+
+
+def row(setting, rule, metric, **others):
+    return verdicts.Row(setting=setting, rule=rule, metric=metric, **others)
+
+
+@pytest.mark.parametrize(
+    ("mixture", "verdict"),
+    [(0.1, "reproduced"), (0.66, "reproduced"), (0.72, "weaker"), (0.8, "weaker"), (0.9, "reversed")],
+)
+def test_a_verdict_follows_from_the_numbers(tmp_path, mixture, verdict):
+    """tab:mw-conflict: SCOUT 0.617 on shelf-place, mixture 0.383; half of the difference is 0.117. Ours: 0.8."""
+    runs = [
+        written(
+            tmp_path,
+            "metaworld-conflict",
+            rule,
+            100,
+            {"push": curve(20, at=AT), "shelf-place": curve(20, final=final, at=AT)},
+        )
+        for rule, final in (("scout", 0.8), ("mixture", mixture))
+    ]
+    told = verdicts.answer(row("metaworld-conflict", "mixture", "final:shelf-place"), blocks_of(runs))
+    assert told.paper_difference == pytest.approx(0.617 - 0.383)
+    assert told.difference.point == pytest.approx(0.8 - mixture)
+    assert told.verdict == verdict
+
+
+def test_every_verdict():
+    assert verdicts._against(0.30, 0.5, "") == "reproduced"
+    assert verdicts._against(0.20, 0.5, "") == "weaker"
+    assert verdicts._against(0.04, 0.5, "") == "weaker"
+    assert verdicts._against(-0.06, 0.5, "") == "reversed"
+    assert verdicts._against(-0.20, -0.14, "") == "reproduced"
+    assert verdicts._against(0.02, 0.00, "") == "reproduced"
+    assert verdicts._against(0.20, 0.02, "") == "weaker"
+    assert verdicts._against(0.06, None, "ahead") == "reproduced"
+    assert verdicts._against(-0.06, None, "ahead") == "reversed"
+    assert verdicts._against(0.06, None, "") == "no claim"
+    number = paper.number("fetch-air", "scout", "final")
+    assert [verdicts._own(v, number) for v in (0.95, 0.9, 0.6, 0.4)] == [
+        "reproduced",
+        "reproduced",
+        "weaker",
+        "reversed",
+    ]
+
+
+def test_a_row_finds_its_own_condition_only(tmp_path):
+    groups = {"all": curve(60, at=AT)}
+    runs = [
+        written(tmp_path, "multiroom", "scout", 100, groups, preset="paper"),
+        written(tmp_path, "multiroom", "scout", 100, groups, ladder="solver"),
+        written(tmp_path, "multiroom", "fixed", 100, groups, constants={"level": 3}),
+    ]
+    blocks = blocks_of(runs)
+    assert verdicts.answer(row("multiroom", "scout", "final"), blocks).verdict == "not yet run"
+    assert verdicts.answer(row("multiroom", "scout", "final", preset="paper"), blocks).runs == (runs[0],)
+    assert verdicts.answer(row("multiroom", "scout", "final", ladder="solver"), blocks).runs == (runs[1],)
+    assert verdicts.answer(row("multiroom", "fixed", "final"), blocks).verdict == "not yet run"  # level 3 is a sweep's
+
+
+def test_retention_from_planted_areas(tmp_path):
+    """Areas 0.75 (solver), 0.5 (manual), 0.25 (target): R_retain is 2; without a gain there is none."""
+    flat = {
+        name: {"all": np.full(len(AT), level)} for name, level in (("auto", 0.75), ("manual", 0.5), ("target", 0.25))
+    }
+    runs = []
+    for seed in (100, 101, 102):
+        runs += [
+            written(tmp_path, "doorkey", "scout", seed, flat["auto"], ladder="solver"),
+            written(tmp_path, "doorkey", "scout", seed, flat["manual"]),
+            written(tmp_path, "doorkey", "target", seed, flat["target"]),
+        ]
+    found = retention(blocks_of(runs), "doorkey", "solver")
+    assert found.ratio == pytest.approx((2, 2, 2))
+    told = verdicts.answer(row("doorkey", "scout", "retained", ladder="solver"), blocks_of(runs))
+    assert (told.verdict, told.ours.point) == ("reproduced", pytest.approx(2))
+    assert retention(blocks_of(runs), "doorkey", "policy") is None
+    losing = [written(tmp_path, "doorkey", "target", 100, {"all": np.full(len(AT), 0.9)})]
+    told = verdicts.answer(row("doorkey", "scout", "retained", ladder="solver"), blocks_of([*runs[:2], *losing]))
+    assert told.verdict == "reversed"
+    assert "nothing to keep" in told.note
+
+
+def test_level_counts_are_compared_with_each_other(tmp_path):
+    runs = [
+        written(
+            tmp_path, "doorkey-16", "scout", 100, {"all": curve(60, final=final, at=AT)}, ladder="solver", levels=levels
+        )
+        for levels, final in ((5, 0.8), (9, 0.95), (13, 0.96))
+    ]
+    answers = {
+        a.row.levels: a
+        for r in verdicts.rows()
+        if (r.setting, r.rule) == ("doorkey-16", "scout")
+        for a in [verdicts.answer(r, blocks_of(runs))]
+    }
+    assert answers[9].difference.point == pytest.approx(0.15)
+    assert (answers[9].verdict, answers[13].verdict, answers[5].verdict) == ("reproduced", "reproduced", "no claim")
+
+
+def test_the_papers_numbers_are_whole():
+    """Every row of tab:mw-conflict has its worst final at most the smaller of its two finals (seed means of minima)."""
+    for rule in {n.rule for n in paper.numbers() if n.setting == "metaworld-conflict"}:
+        finals = [paper.number("metaworld-conflict", rule, f"final:{g}").value for g in ("push", "shelf-place")]
+        assert paper.number("metaworld-conflict", rule, "worst_final").value <= min(finals)
+    assert all(0 <= n.value <= 2 and n.source for n in paper.numbers())
+    keys = [(n.setting, n.rule, n.metric, n.ladder, n.levels) for n in paper.numbers()]
+    assert len(set(keys)) == len(keys)
+
+
+def test_aggregates_over_settings(tmp_path):
+    runs = []
+    for setting, (ours, theirs) in {"doorkey": (0.75, 0.25), "multiroom": (0.5, 0.5)}.items():
+        for seed in (100, 101, 102):
+            runs += [written(tmp_path, setting, "scout", seed, {"all": np.full(len(AT), ours)})]
+            runs += [written(tmp_path, setting, "random", seed, {"all": np.full(len(AT), theirs)})]
+    table = aggregate_table([scores(b) for b in blocks_of(runs)])
+    (cells,) = table.rows
+    # SCOUT always better in one setting, always equal in the other: (1 + 0.5) / 2
+    assert cells == ["random", "2", "6", "0.62 [0.62, 0.62]", "0.38 [0.38, 0.38]", "0.75 [0.75, 0.75]"]

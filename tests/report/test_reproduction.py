@@ -1,0 +1,100 @@
+"""The committed records alone give the committed page: no simulator, no learner, nothing typed in."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scout_rl.cli import main
+from scout_rl.compact import find_results
+from scout_rl.report.metrics import summarise
+from scout_rl.report.reproduction import write
+from scout_rl.report.runs import load
+from scout_rl.report.verdicts import rows
+from scout_rl.rules import RULES
+from scout_rl.settings import SETTINGS
+
+ROOT = Path(__file__).parents[2]
+BLOCK = """
+import sys
+REFUSED = "jax jaxlib equinox optax mujoco gymnasium gymnasium_robotics minigrid metaworld torch scipy".split()
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in REFUSED:
+            raise ModuleNotFoundError(f"{name} is not installed")
+sys.meta_path.insert(0, Refuse())
+"""
+
+
+def without_simulators(code, *arguments):
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCK + code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_committed_page_is_what_the_records_give(tmp_path):
+    """`make results` after a change of results/ keeps it so."""
+    code = "from pathlib import Path\nfrom scout_rl.report.reproduction import write\nwrite(*map(Path, sys.argv[1:]))"
+    without_simulators(code, ROOT / "results", tmp_path)
+    assert (tmp_path / "reproduction.md").read_text() == (ROOT / "docs/reproduction.md").read_text(), "run make results"
+    for picture in (tmp_path / "images").iterdir():
+        assert (ROOT / "docs/images" / picture.name).exists(), "run make results"
+        assert picture.stat().st_size < 200_000
+
+
+def test_the_commands_without_simulators(tmp_path):
+    code = "from scout_rl.cli import main\nsys.exit(main(sys.argv[1:]))"
+    few = ROOT / "results/multiroom"
+    without_simulators(code, "report", few, "-o", tmp_path)
+    table = (tmp_path / "tables/multiroom-success.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in table] == ["rule", "scout", "anneal", "random", "target"]
+    assert "contexts are stuck" not in without_simulators(code, "diagnose", few / "scout")
+
+
+def test_every_row_asks_about_something_that_exists():
+    asked = rows()
+    for row in asked:
+        assert row.setting in SETTINGS
+        assert row.rule in RULES
+        names = {group.name for group in SETTINGS[row.setting].groups}
+        assert not row.metric.startswith("final:") or row.metric.removeprefix("final:") in names
+        assert row.expect in ("", "ahead", "tie", "behind")
+    assert {row.setting for row in asked} >= {"fetch-conflict", "fetch-withingroup", "fetch-air", "metaworld-conflict"}
+    assert len({(r.setting, r.rule, r.metric, r.ladder, r.levels, r.preset) for r in asked}) == len(asked)
+
+
+@pytest.mark.parametrize("path", find_results(ROOT / "results"), ids=lambda p: "-".join(p.with_suffix("").parts[-3:]))
+def test_a_committed_record_by_plain_numpy(path):
+    """Areas, finals and time to solve of every committed run, computed here from the file's arrays alone."""
+    with np.load(path) as file:
+        at, groups, outcomes, steps = (file[n] for n in ("evaluated_at", "groups", "outcomes", "environment_steps"))
+        held_out = json.loads(file["about.json"].tobytes())["held_out"]
+    success = np.unpackbits(outcomes, axis=1, count=held_out).mean(axis=1)
+    found, window = summarise(load(path)), (int(at[0]), int(at[-1]))
+    width = np.diff(at) / at[-1]
+    assert found.auc(window) == pytest.approx(((success[1:] + success[:-1]) / 2 * width).sum())
+    assert found.worst_auc(window) == pytest.approx(((groups[1:] + groups[:-1]) / 2 * width[:, None]).sum(axis=0).min())
+    assert found.worst_final == pytest.approx(groups[-1].min())
+    solved = [i for i in range(len(at) - 2) if groups[i].min() >= 0.9 and groups[i + 1 : i + 3].min() >= 0.8]
+    assert found.solved_window == (at[solved[0]] if solved else None)
+    assert found.solved_steps == (steps[at[solved[0]] - 1] if solved else None)
+
+
+def test_no_records_at_all(tmp_path, capsys):
+    (tmp_path / "results").mkdir()
+    with pytest.raises(ValueError, match="results holds no records"):
+        write(tmp_path / "results", tmp_path)
+    assert main(["report", str(tmp_path / "results"), "-o", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err.startswith("scout: ")
+    assert not (tmp_path / "out").exists()

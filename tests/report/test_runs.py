@@ -1,0 +1,189 @@
+"""Every kind of record gives the same run; what is no record is refused in one sentence."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from scout_rl import rules
+from scout_rl.compact import pack
+from scout_rl.families import load_bank
+from scout_rl.report.conditions import group
+from scout_rl.report.labels import oracle_groups, read_labels, training_groups
+from scout_rl.report.metrics import summarise
+from scout_rl.report.replay import WORDS, replay
+from scout_rl.report.runs import find, load
+from scout_rl.settings import setting
+from tests.report.planted import as_run_folder, config, curve, play, staircase, steadily, write_compact
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run folder of 100 windows, its curve rising to 1 at window 80."""
+    path = tmp_path_factory.mktemp("runs") / "run"
+    play(path, steadily(lambda c: 1.0, every=15), n_contexts=6, windows=100, rollouts=8)
+    told = config(windows=100, constants=rules.Scout().constants())
+    return as_run_folder(path, told, {"all": curve(80, at=range(0, 101, 20))})
+
+
+def test_a_folder_and_its_compact_record_are_the_same_run(folder, tmp_path):
+    pack(folder, tmp_path / "run.npz")
+    one, other = load(folder), load(tmp_path / "run.npz")
+    for name in ("window", "context", "level", "success"):
+        assert np.array_equal(getattr(one.played, name), getattr(other.played, name)), name
+    for name in ("window", "context", "kind", "from_level"):
+        assert np.array_equal(getattr(one.moves, name), getattr(other.moves, name)), name
+    assert np.array_equal(one.frontier, other.frontier)
+    assert one.held_out.tolist() == other.held_out.tolist() == pytest.approx([0, 0.25, 0.5, 0.75, 1, 1])
+    assert one.about.seconds == other.about.seconds == 50
+    assert one.about.environment_steps == other.about.environment_steps == 10_000
+    a, b = summarise(one), summarise(other)
+    assert a.reversals == b.reversals
+    assert a.auc((0, 100)) == b.auc((0, 100)) == pytest.approx(0.6)
+    with pytest.raises(ValueError, match="are the same run"):
+        group([a, b])
+
+
+def test_a_log_dir_is_the_same_but_for_what_it_does_not_know(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "log")
+    for name in ("run.json", "evaluations.jsonl", "metrics.jsonl", "timing.jsonl"):
+        (tmp_path / "log" / name).unlink()
+    ours, theirs = load(folder), load(tmp_path / "log")
+    assert np.array_equal(ours.frontier, theirs.frontier)
+    assert np.array_equal(ours.moves.window, theirs.moves.window)
+    assert theirs.about.kind == "log_dir"
+    assert not summarise(theirs).evaluated
+    assert theirs.about.finished
+
+
+def test_the_replay_gives_the_rules_own_words(folder):
+    """Replayed from a record's outcomes alone, frontiers fit and every recorded move is where the words say."""
+    run = load(folder)
+    status = replay(run)
+    moved = np.isin(status, [WORDS.index(w) for w in ("advanced", "retreated", "probed")])
+    assert sorted(zip(*np.nonzero(moved), strict=True)) == sorted(zip(run.moves.window, run.moves.context, strict=True))
+    assert (status[0] == WORDS.index("gathering")).all()
+
+
+def test_a_replay_of_other_constants_is_refused(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "changed")
+    about = json.loads((tmp_path / "changed/run.json").read_text())
+    about["config"]["constants"]["n_min"] = 3
+    (tmp_path / "changed/run.json").write_text(json.dumps(about))
+    assert replay(load(tmp_path / "changed")) is None
+
+
+def test_find_does_not_look_inside_runs(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "a/run")
+    (tmp_path / "a/run/checkpoints").mkdir()
+    np.savez(tmp_path / "a/run/checkpoints/x.npz", weights=np.zeros(2))
+    np.savez(tmp_path / "a/other.npz", something=np.zeros(2))  # not ours: passed over
+    compact = write_compact(tmp_path / "b/100.npz", config(), {"all": curve(60, at=range(0, 121, 20))})
+    assert find([tmp_path]) == [tmp_path / "a/run", compact]
+    assert find([compact, tmp_path / "b"]) == [compact]
+
+
+def test_what_is_no_record_is_one_sentence(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(
+        ValueError, match=r"empty holds no records: no run folder, no log_dir and no compact record in it"
+    ):
+        find([tmp_path / "empty"])
+    with pytest.raises(ValueError, match="nowhere holds no records"):
+        find([tmp_path / "nowhere"])
+    (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 cut off")
+    with pytest.raises(ValueError, match=r"bad\.npz is no compact record"):
+        load(tmp_path / "bad.npz")
+    with pytest.raises(ValueError, match=r"bad\.npz is damaged"):
+        find([tmp_path])
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken/run.json").write_text('{"schema": 1, "config"')
+    with pytest.raises(ValueError, match=r"the records in .*broken are damaged"):
+        load(tmp_path / "broken")
+    (tmp_path / "labels.json").write_text('["a", "b"]')
+    with pytest.raises(ValueError, match="must hold a list of 3 group names, one a context, and holds a list of 2"):
+        read_labels(tmp_path / "labels.json", 3)
+
+
+def test_runs_that_differ_in_anything_but_the_seed_are_never_averaged(tmp_path):
+    groups = {"all": curve(60, at=range(0, 121, 20))}
+    variants = [
+        {},
+        {"seed": 101},
+        {"ladder": "solver"},
+        {"levels": 9},
+        {"preset": "paper"},
+        {"algorithm": "sac"},
+        {"windows": 100},
+        {"learner": {"gamma": 0.9}},
+        {"constants": {"n_min": 5}},
+        {"constants": {"n_min": 7}},
+        {"rule": "anneal"},
+        {"checkpoint_every": 7, "seed": 102},  # says nothing about the run
+        {"preset": "", "algorithm": None, "seed": 103},  # a field of later versions, left empty
+    ]
+    runs = [
+        summarise(
+            load(
+                write_compact(
+                    tmp_path / f"{i}.npz",
+                    config(**v),
+                    groups if v.get("windows") != 100 else {"all": groups["all"][:6]},
+                )
+            )
+        )
+        for i, v in enumerate(variants)
+    ]
+    runs.append(summarise(load(write_compact(tmp_path / "bank.npz", config(), groups, bank="ef" * 32))))
+    blocks = group(runs)
+    sizes = {(b.label, c.label): len(c.runs) for b in blocks for c in b.conditions}
+    assert len(sizes) == len(variants) - 3 + 1
+    assert sorted(sizes.values()) == [1] * (len(sizes) - 1) + [4]
+    assert len({label for _, label in sizes}) >= 4  # scout, two with other constants, anneal
+    assert len({label for label, _ in sizes}) == 8  # usual, ladder, levels, preset, algorithm, windows, learner, bank
+    with pytest.raises(ValueError, match=r"0\.npz and .*again\.npz are the same run"):
+        group([runs[0], summarise(load(write_compact(tmp_path / "again.npz", config(), groups)))])
+
+
+def test_a_policy_ladders_own_source_does_not_part_seeds(tmp_path):
+    groups = {"all": curve(60, at=range(0, 121, 20))}
+    runs = []
+    for seed, source in (
+        (100, "results/doorkey/scout/100.npz"),
+        (101, "results/doorkey/scout/101.npz"),
+        (102, "elsewhere"),
+    ):
+        told = config(seed=seed, ladder="policy", ladder_from=source)
+        runs.append(summarise(load(write_compact(tmp_path / f"{seed}.npz", told, groups))))
+    assert sorted(len(c.runs) for b in group(runs) for c in b.conditions) == [1, 2]
+
+
+@pytest.mark.parametrize("key", ["doorkey-split-small", "doorkey-small", "fetch-withingroup-small"])
+def test_group_labels_are_the_banks(key):
+    """The records hold no labels; the settings table must give the bank's own."""
+    bank, chosen = load_bank(setting(key)), setting(key)
+    names, labels = training_groups(key, chosen.n_train, bank.sha256)
+    assert names == tuple(g.name for g in chosen.groups)
+    assert np.array_equal(labels, bank.train.evaluation_group)
+    assert np.array_equal(oracle_groups(key, chosen.n_train), bank.train.oracle_group)
+    assert training_groups(key, chosen.n_train, "0" * 64) is None  # another bank: nothing is known
+
+
+def test_a_planted_frontier_summarised(tmp_path):
+    """Contexts 0-4 step every 10 windows, 5-9 every 20; the shares follow by counting."""
+    every = np.repeat([10, 20], 5)
+    frontier = staircase(120, 10, every=every)
+    path = write_compact(tmp_path / "x.npz", config(), {"all": curve(60, at=range(0, 121, 20))}, frontier=frontier)
+    found = summarise(load(path, (("fast", "slow"), np.repeat([0, 1], 5))))
+    # fast: 9 windows at level 4, 10 at 3, 2 and 1, then 81 at 0; slow: 19, 20, 20, 20, 41
+    assert found.level_share.tolist() == pytest.approx(np.array([81 + 41, 30, 30, 30, 28]) / 240)
+    assert found.reversals == 0
+    assert found.at_target == 1
+    assert found.frontier_mean["fast"][10] == 3
+    assert found.frontier_mean["slow"][10] == 4
+    assert not found.dispersion["fast"].any()
+    whole = summarise(load(path))
+    assert whole.dispersion["all"][10] == 1  # half at 3, half at 4
+    # 0.9 is first reached at window 60 (curve 1.0), and holds
+    assert (found.solved_window, found.solved_steps, found.solved_seconds) == (60, 60_000, pytest.approx(30.0))
