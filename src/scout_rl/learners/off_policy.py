@@ -106,7 +106,9 @@ class OffPolicy(ABC):
     her: int = 4
     """k of HER's future strategy: a share k / (k + 1) of a minibatch is relabelled. 0: no relabelling."""
     alpha: float = 0.2
-    """Entropy temperature at the start; tuned towards an entropy of minus the number of action coordinates."""
+    """Entropy temperature at the start; it is tuned towards the target entropy."""
+    target_entropy: float = -1.0
+    """Of the policy, for each action coordinate."""
     random_action: float = 0.3
     """Probability of a uniformly random action."""
     random_hold: int = 1
@@ -277,8 +279,9 @@ class OffPolicy(ABC):
         return (jnp.exp(learned.log_alpha) * log_probability - value).mean(), log_probability
 
     def entropy_loss(self, log_alpha: Array, log_probability: Array, n_actions: int) -> Array:
-        """Raises the temperature where the entropy is below its target, -n_actions."""
-        return -(jnp.exp(log_alpha) * jax.lax.stop_gradient(log_probability - n_actions)).mean()
+        """Raises the temperature where the entropy is below its target."""
+        missing = log_probability + self.target_entropy * n_actions
+        return -(jnp.exp(log_alpha) * jax.lax.stop_gradient(missing)).mean()
 
     def _adam(self) -> Any:
         return optax.adam(self.learning_rate)

@@ -20,7 +20,7 @@ NOT_IDENTITY = ("seed", "checkpoint_every")
 OF_THE_RULE = ("rule", "constants")
 ADDED_LATER = {"preset": "tuned", "algorithm": "ppo"}
 """Fields that the first records do not have, with what they were: those records are MiniGrid's alone."""
-LEARNER_ADDED_LATER = {"random_hold": 1}
+LEARNER_ADDED_LATER = {"random_hold": 1, "target_entropy": -1.0}
 """The same for the learner's constants."""
 USUAL = {"ladder": "manual", "levels": 5}
 """Not worth a word in a label."""
