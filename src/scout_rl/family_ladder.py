@@ -43,8 +43,10 @@ class Checked(NamedTuple):
 
 def build(family: Family, contexts: Mapping[str, NDArray[Any]], source: str, n_levels: int) -> States:
     """The ladder [contexts, levels, ...] of that source, ``manual`` or ``solver``."""
-    made = family.starts if source == "manual" else family.solver_ladder
-    return made(contexts, n_levels)
+    made = {"manual": family.starts, "solver": family.solver_ladder}
+    if source not in made:
+        raise ValueError(f"a {source} ladder is not built from contexts alone: read it from its run's folder")
+    return made[source](contexts, n_levels)
 
 
 def a_few(part: BankPart, n: int) -> list[int]:
