@@ -51,16 +51,20 @@ def attempt_all(
     return Found(best, succeeded)
 
 
+_key_of_step = jax.jit(jax.random.fold_in)
+
+
 def _attempt(
     simulator: BatchSimulator, starts: Mapping[str, Array], policy: Policy, key: Any
 ) -> tuple[Array, NDArray[np.int64]]:
     """The actions [T, n, ...] of one attempt from each start, and the steps to its first success, 0 where none came."""
     state = simulator.reset_to(starts)
-    seen, actions = simulator.observe(state), []
+    seen = simulator.observe(state)
+    actions: list[Array] = []
     length = np.zeros(len(next(iter(starts.values()))), dtype=np.int64)
     running = np.ones(len(length), dtype=bool)
     while running.any() and len(actions) < simulator.max_steps:
-        actions.append(np.asarray(policy(seen, jax.random.fold_in(key, len(actions)))))
+        actions.append(np.asarray(policy(seen, _key_of_step(key, np.int32(len(actions))))))
         state, transition = simulator.step(state, actions[-1])
         seen = transition.observation
         success = np.asarray(transition.success) & running

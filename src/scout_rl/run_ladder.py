@@ -153,5 +153,6 @@ def _require_same(path: Path, about: Mapping[str, Any]) -> None:
 
 def _write_about(path: Path, about: Mapping[str, Any]) -> None:
     partial = path / f"{ABOUT}.partial"
-    partial.write_text(json.dumps(about, indent=1) + "\n")
+    lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in about.items())
+    partial.write_text("{" + ",\n ".join(lines) + "}\n")
     partial.replace(path / ABOUT)

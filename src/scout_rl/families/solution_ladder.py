@@ -24,7 +24,7 @@ def time_rungs(n_steps: int, n_levels: int) -> NDArray[np.int64]:
         rewards=np.zeros(n_steps),
         success=np.arange(n_steps) == n_steps - 1,
     )
-    return Ladder.from_trajectories([recorded], level_fractions(n_levels)).stack()["step"][0]
+    return np.asarray(Ladder.from_trajectories([recorded], level_fractions(n_levels)).stack()["step"][0])
 
 
 def solution_ladder(solutions: Sequence[Solution], rungs: Rungs, n_levels: int) -> States:
