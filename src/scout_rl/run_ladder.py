@@ -153,6 +153,6 @@ def _require_same(path: Path, about: Mapping[str, Any]) -> None:
 
 def _write_about(path: Path, about: Mapping[str, Any]) -> None:
     partial = path / f"{ABOUT}.partial"
-    lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in about.items())
+    lines = (f"{json.dumps(name)}: {json.dumps(about[name], sort_keys=True)}" for name in sorted(about))
     partial.write_text("{" + ",\n ".join(lines) + "}\n")
     partial.replace(path / ABOUT)
