@@ -53,8 +53,9 @@ def test_the_first_of_the_shortest_attempts_is_kept():
     delays = (7, 3, None, 3, 5)
     found = attempt_all(given.home.batch_simulator(given.setting), given.targets, given.plays({1}, delays))
     assert found.succeeded.tolist() == [0, 4, 0, 0, 0, 0]
-    assert found.actions[1].tolist() == [6, 6, 6, *given.solutions[1].tolist()]
-    assert [a is None for a in found.actions] == [True, False, True, True, True, True]
+    assert [[*actions] for actions in found.solutions[1]] == [
+        [6] * delay + given.solutions[1].tolist() for delay in (3, 3, 5, 7)
+    ]
     ladder, sources = build(given, Source("policy", False, given.plays({1}, delays)))
     assert sources.steps[1] == len(given.solutions[1]) + 3
     # The rungs are those of the longer way: levels 0..4 at even shares of all steps but the last.
@@ -96,13 +97,15 @@ def test_a_stochastic_policy_gives_the_same_valid_ladder_each_time(key, monkeypa
     again = attempt_all(simulator, given.targets, policy)
     assert tuple(again.succeeded) == sources.succeeded[0]
     solved = [x for x in range(given.n) if sources.chosen[x] == 0]
-    rungs = np.stack([given.home.rungs(len(again.actions[x]), 5) for x in solved])
-    targets = {name: array[solved] for name, array in given.targets.items()}
-    met = replay(simulator, targets, [again.actions[x] for x in solved], rungs)
-    assert np.array_equal(met["qpos"], ladder["qpos"][solved])
+    assert solved
+    for x in solved:
+        (actions,) = (a for a in again.solutions[x] if len(a) == sources.steps[x])
+        start = {name: array[[x]] for name, array in given.targets.items()}
+        met = replay(simulator, start, [actions], given.home.rungs(len(actions), 5)[None])
+        assert np.array_equal(met["qpos"][0], ladder["qpos"][x])
     monkeypatch.setattr(policy_attempts, "KEY", 12)
     other = attempt_all(simulator, given.targets, policy)
-    assert any(not np.array_equal(a, b) for a, b in zip(again.actions, other.actions, strict=True))
+    assert not np.array_equal(again.solutions[solved[0]][0], other.solutions[solved[0]][0])
 
 
 def test_any_number_of_levels():
@@ -128,15 +131,19 @@ class Strict:
 def test_states_that_are_no_valid_starts_go_to_the_next_source():
     given, said = case(GRIDS, 6), []
     policies = [Source(name, i > 0, given.plays({0, 2, 4})) for i, name in enumerate(("own", "other"))]
-    # Rows of what each source offers: own gives contexts 0, 2, 4 and the second of them fails; other then offers
-    # context 2 alone and it fails again; the solver does the rest.
-    ladder, sources = build(given, *policies, home=Strict(given.home, [[1], [0], []]), say=said.append)
+    # Rows of what is offered: own gives contexts 0, 2, 4 and the second of them fails; its four other successes there
+    # fail too, as do the five of other; the solver does the rest.
+    ladder, sources = build(given, *policies, home=Strict(given.home, [[1], *[[0]] * 9, []]), say=said.append)
     assert sources.chosen == (0, 2, 2, 2, 0, 2)
     assert sources.refused == ((0, 2), (1, 2))
     assert sources.bootstrap_fraction == 4 / 6
     assert same(ladder, given.home.solver_ladder(given.contexts, 5))
-    assert said == [f"policy ladder, {name}: a warning" for name in ("own", "other", "solver")]
-    assert "the starts of 2 successes were invalid" in str(sources)
+    assert said == [f"policy ladder, {name}: a warning" for name in (*["own"] * 5, *["other"] * 5, "solver")]
+    assert "in 2 cases no success had valid starts" in str(sources)
+    delayed = Source("own", False, given.plays({1}, delays=(7, 3, None, 4, 5)))
+    _, sources = build(given, delayed, home=Strict(given.home, [[0], [0], [], []]))
+    assert sources.chosen[1] == 0
+    assert sources.steps[1] == len(given.solutions[1]) + 5  # those with 3 and with 4 idle steps were invalid
     policies = [Source("own", False, given.plays({0, 2, 4}))]
     with pytest.raises(ValueError, match=r"the policy ladder's part from the solver is invalid: 1 of 15 cells invalid"):
         build(given, *policies, home=Strict(given.home, [[], [0]]))
@@ -169,9 +176,9 @@ class Leaky:
 def test_a_replay_that_is_another_episode_stops():
     starts, simulator = {"count": np.zeros(2, dtype=int)}, Leaky()
     found = attempt_all(simulator, starts, lambda seen, key: np.ones(2, dtype=int), attempts=1)
-    assert [len(actions) for actions in found.actions] == [4, 4]
+    assert [len(actions) for (actions,) in found.solutions] == [4, 4]
     with pytest.raises(RuntimeError, match=r"start 0 at step 4 is another episode when it is played again \(step 4\)"):
-        replay(simulator, starts, found.actions, np.zeros((2, 1), dtype=np.int64))
+        replay(simulator, starts, [actions for (actions,) in found.solutions], np.zeros((2, 1), dtype=np.int64))
 
 
 def test_sources_as_json():

@@ -34,7 +34,7 @@ class Sources:
 
     @property
     def refused(self) -> tuple[tuple[int, int], ...]:
-        """(source, context) where a policy succeeded, but its states failed the validation."""
+        """(source, context) where a policy succeeded, but no success had states that passed the validation."""
         return tuple(
             (source, x)
             for source, row in enumerate(self.succeeded)
@@ -44,7 +44,7 @@ class Sources:
 
     def __str__(self) -> str:
         each = [f"{self.chosen.count(i)} from the {name}" for i, name in enumerate(self.names)]
-        refused = f"; the starts of {len(self.refused)} successes were invalid" if self.refused else ""
+        refused = f"; in {len(self.refused)} cases no success had valid starts" if self.refused else ""
         return (
             f"policy ladder: of {len(self.chosen)} contexts {', '.join(each)}; "
             f"bootstrap fraction {self.bootstrap_fraction:.3f} ({self.attempts} attempts a policy{refused})"

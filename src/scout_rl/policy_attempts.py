@@ -28,10 +28,13 @@ KEY = 11
 class Found(NamedTuple):
     """What the attempts of one policy came to."""
 
-    actions: list[Array | None]
-    """By start: those [T, ...] of its shortest success, the first of those that are equally short; None: no success."""
-    succeeded: NDArray[np.int64]
-    """[n]: how many attempts succeeded."""
+    solutions: list[list[Array]]
+    """By start: the actions [T, ...] of its successes, the shortest first, and of equally short ones the earlier."""
+
+    @property
+    def succeeded(self) -> NDArray[np.int64]:
+        """[n]: how many attempts succeeded."""
+        return np.array([len(found) for found in self.solutions])
 
 
 def attempt_all(
@@ -39,16 +42,12 @@ def attempt_all(
 ) -> Found:
     """Play the policy from starts [n, ...], all together; attempt k draws from (KEY, k, step)."""
     n = len(next(iter(starts.values())))
-    best: list[Array | None] = [None] * n
-    succeeded = np.zeros(n, dtype=np.int64)
+    solutions: list[list[Array]] = [[] for _ in range(n)]
     for number in range(attempts):
         actions, length = _attempt(simulator, starts, policy, jax.random.fold_in(jax.random.key(KEY), number))
-        succeeded += length > 0
         for i in map(int, np.flatnonzero(length)):
-            shortest = best[i]
-            if shortest is None or length[i] < len(shortest):
-                best[i] = actions[: length[i], i].copy()
-    return Found(best, succeeded)
+            solutions[i].append(actions[: length[i], i].copy())
+    return Found([sorted(found, key=len) for found in solutions])
 
 
 _key_of_step = jax.jit(jax.random.fold_in)

@@ -1,7 +1,7 @@
 """The policy-derived ladder of a family's contexts: from policies' own successes, else from the solver's.
 
-Sources are asked in order. A context takes the first one that solves it and whose states pass the family's offline
-validation; the solver comes last and has to do for all that is left.
+Sources are asked in order. A context takes the shortest success of the first one that solves it, of those whose states
+pass the family's offline validation; the solver comes last and has to do for all that is left.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def build_policy_ladder(
     building = _Building(home, setting, contexts, n_levels, say)
     succeeded = np.zeros((len(sources), len(building.chosen)), dtype=int)
     for number, source in enumerate(sources):
-        left = building.left()
-        if len(left):
+        if len(building.left()):
             # All contexts, and not those that are left alone: so the attempts of a source depend on no other source.
             found = attempt_all(building.simulator, building.targets, source.policy)
             succeeded[number] = found.succeeded
-            solved = {int(x): a for x in left if (a := found.actions[x]) is not None}
-            building.take(number, solved, source.name)
+            for rank in range(ATTEMPTS):
+                solved = {int(x): a[rank] for x in building.left() if len(a := found.solutions[x]) > rank}
+                building.take(number, solved, source.name)
     left = building.left()
     if len(left):
         building.take(len(sources), building.solve(left), SOLVER, must_do=True)
