@@ -3,6 +3,10 @@
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -100,25 +104,45 @@ class Stopped(Exception):
     pass
 
 
-def test_stopped_and_continued_without_its_sources(home, straight, tmp_path, monkeypatch):
+def stop(progress):
+    if progress.window == 1:
+        raise Stopped
+
+
+def stopped(config, folder):
+    with pytest.raises(Stopped):
+        train(config, folder, watch=stop, say=quiet)
+    (folder / "ladder.json").unlink()  # as if killed between the two files
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from scout_rl.cache import use_compilation_cache
+from tests import test_policy_runs as here
+use_compilation_cache()
+kill = lambda progress: os.kill(os.getpid(), signal.SIGKILL) if progress.window == 1 else None
+here.train(here.policy_run(Path(sys.argv[1])), Path(sys.argv[2]), watch=kill, say=here.quiet)
+"""
+
+
+def killed(config, folder):
+    child = subprocess.run([sys.executable, "-c", KILLED, str(Path(config.ladder_from).parent), folder], check=False)
+    assert child.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("end", [stopped, pytest.param(killed, marks=pytest.mark.slow)])
+def test_ended_and_continued_without_its_sources(home, straight, tmp_path, monkeypatch, end):
     """The sources are gone, and the cache is not asked: what is in the folder is enough."""
     moved = tmp_path / "moved"
     moved.mkdir()
     for name in ("target", "random"):
         shutil.copytree(home / name, moved / name)
-    config = policy_run(moved)
-
-    def stop(progress):
-        if progress.window == 1:
-            raise Stopped
-
-    with pytest.raises(Stopped):
-        train(config, tmp_path / "run", watch=stop, say=quiet)
+    end(policy_run(moved), tmp_path / "run")
     shutil.rmtree(moved)
-    (tmp_path / "run" / "ladder.json").unlink()  # as if killed between the two files
     monkeypatch.setattr(run_ladder, "policy_ladder", lambda *given: pytest.fail("asked for again"))
     said = []
-    train(config, tmp_path / "run", say=said.append)
+    train(policy_run(moved), tmp_path / "run", say=said.append)
     assert said == [f"continuing {tmp_path / 'run'} from window 1"]
     ours, theirs = everything(tmp_path / "run"), everything(straight[0])
     assert ours.pop("run.json") != theirs.pop("run.json")  # the paths
@@ -169,6 +193,7 @@ def test_a_first_source_with_scaffolds_counts_as_bootstrapped(home, monkeypatch)
     said = []
     with pytest.raises(Stopped):
         run_ladder.policy_ladder(str(home / "random"), "", SMALL, load_bank(SMALL), 5, said.append)
+    assert len(said) == 1
     assert "was trained with scaffolds (rule random): all of its contexts count as bootstrapped" in said[0]
     assert [(source.name, source.assisted) for source in asked] == [("scaffold policy", True)]
 

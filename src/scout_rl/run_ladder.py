@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
+
 from scout_rl import trained
 from scout_rl.archive import content_hash, read_archive, write_archive
 from scout_rl.bank import ContextBank
@@ -94,7 +96,11 @@ def policy_ladder(
             found = trained.load(run.path, say=say)
         except ValueError as error:
             raise ValueError(f"{run.flag}: {error}") from error
-        rule = found.config.rule
+        rule, windows = found.config.rule, found.config.windows
+        if found.window < windows:
+            say(
+                f"{run.flag} {run.path} has come to window {found.window} of {windows}: that is the policy that is used"
+            )
         assisted = rule != "target"
         if run.flag == "--from" and assisted:
             say(
@@ -114,6 +120,7 @@ def policy_ladder(
         "runs": hashes,
         "attempts": ATTEMPTS,
         "key": KEY,
+        "backend": jax.default_backend(),
         "code": code_hash(*POLICY_CODE),
         "libraries": library_versions(POLICY_LIBRARIES),
     }
