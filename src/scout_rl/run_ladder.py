@@ -98,9 +98,7 @@ def policy_ladder(
             raise ValueError(f"{run.flag}: {error}") from error
         rule, windows = found.config.rule, found.config.windows
         if found.window < windows:
-            say(
-                f"{run.flag} {run.path} has come to window {found.window} of {windows}: that is the policy that is used"
-            )
+            say(f"{run.flag} {run.path} has come to window {found.window} of {windows}: its policy of now is used")
         assisted = rule != "target"
         if run.flag == "--from" and assisted:
             say(
