@@ -43,8 +43,10 @@ class Checked(NamedTuple):
 
 def build(family: Family, contexts: Mapping[str, NDArray[Any]], source: str, n_levels: int) -> States:
     """The ladder [contexts, levels, ...] of that source, ``manual`` or ``solver``."""
-    made = family.starts if source == "manual" else family.solver_ladder
-    return made(contexts, n_levels)
+    made = {"manual": family.starts, "solver": family.solver_ladder}
+    if source not in made:
+        raise ValueError(f"a {source} ladder is not built from contexts alone: read it from its run's folder")
+    return made[source](contexts, n_levels)
 
 
 def a_few(part: BankPart, n: int) -> list[int]:
@@ -60,13 +62,17 @@ def check(
     contexts: Mapping[str, NDArray[Any]],
     ladder: States,
     tick: Callable[[], None] = lambda: None,
+    source: str = "manual",
 ) -> Checked:
-    """Check every cell of ``ladder`` [contexts, levels, ...]; ``tick`` is called after each context."""
+    """Check every cell of ``ladder`` [contexts, levels, ...]; ``tick`` is called after each context.
+
+    On a policy's way the solver's remaining steps may rise: policies take detours.
+    """
     n_contexts, n_levels = next(iter(ladder.values())).shape[:2]
     simulator = family.batch_simulator(setting)
     found = Checked(np.full((n_contexts, n_levels), UNSOLVED, dtype=np.int64), {})
     solutions = _solutions(family, ladder, found)
-    _remaining_steps(found, simulator.max_steps)
+    _remaining_steps(found, simulator.max_steps, may_rise=source == "policy")
     _level_0(found, ladder, family.target_starts(contexts))
     traces = _in_simulator(simulator, ladder, solutions, found)
     for row in range(n_contexts):
@@ -79,17 +85,33 @@ def check(
 def check_validated(
     family: ValidatedFamily, contexts: Mapping[str, NDArray[Any]], ladder: States, source: str
 ) -> tuple[Checked, tuple[str, ...]]:
-    """Check every cell with the family's own offline validation and solver; also returns its warnings."""
+    """Check every cell with the family's own offline validation and solver; also returns its warnings.
+
+    On a policy's way the solver may be lost: that such a state can be solved was shown by the policy.
+    """
     n_contexts, n_levels = next(iter(ladder.values())).shape[:2]
     flat = {name: array.reshape(-1, *array.shape[2:]) for name, array in ladder.items()}
-    steps = [UNSOLVED if s is None else len(s.actions) for s in family.solutions(flat)]
+    steps = _steps(family, flat, one_by_one=source == "policy")
     report = family.check_ladder(contexts, ladder, source)
     found = Checked(np.array(steps, dtype=np.int64).reshape(n_contexts, n_levels), {})
     for problem in report.problems:
         _add(found, problem.context, problem.level, problem.reason)
-    for row, level in np.argwhere(found.remaining == UNSOLVED):
+    for row, level in np.argwhere((found.remaining == UNSOLVED) & (source != "policy")):
         _add(found, int(row), int(level), "the solver does not solve it")
     return Checked(found.remaining, dict(sorted(found.reasons.items()))), report.warnings
+
+
+def _steps(family: ValidatedFamily, states: States, *, one_by_one: bool) -> list[int]:
+    """The solver's steps to success from each state. All together is fast, but fails where one has no solution."""
+    if not one_by_one:
+        return [UNSOLVED if s is None else len(s.actions) for s in family.solutions(states)]
+    steps = []
+    for i in range(len(next(iter(states.values())))):
+        try:
+            steps.append(len(family.trajectory({name: array[i] for name, array in states.items()}).actions))
+        except ValueError:
+            steps.append(UNSOLVED)
+    return steps
 
 
 Solutions = dict[tuple[int, int], NDArray[Any]]
@@ -114,12 +136,12 @@ def _solutions(family: Family, ladder: States, found: Checked) -> Solutions:
     return solutions
 
 
-def _remaining_steps(found: Checked, max_steps: int) -> None:
+def _remaining_steps(found: Checked, max_steps: int, *, may_rise: bool) -> None:
     for (row, level), steps in np.ndenumerate(found.remaining):
         if steps > max_steps:
             _add(found, row, level, f"{steps} steps to success, but the time limit is {max_steps}")
         below = found.remaining[row, level - 1] if level else UNSOLVED
-        if UNSOLVED < below < steps:
+        if UNSOLVED < below < steps and not may_rise:
             _add(found, row, level, f"{steps} steps remain, and only {below} at level {level - 1}")
 
 

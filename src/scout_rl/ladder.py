@@ -15,8 +15,10 @@ from scout_rl.archive import Array, content_hash, read_archive, write_archive
 from scout_rl.codecs import codec_for
 from scout_rl.codecs.codec import Codec, Env, State
 from scout_rl.codecs.packing import pack_states, unpack_states
+from scout_rl.env_attempts import Policy, solve_contexts
+from scout_rl.ladder_sources import Sources
 from scout_rl.progress import PROGRESS, Progress
-from scout_rl.trajectory import Trajectory
+from scout_rl.trajectory import SuccessOf, Trajectory, success_reader
 
 FRACTIONS = (0.0, 0.25, 0.5, 0.75, 0.9)
 """Progress of levels 0..4, the paper's."""
@@ -41,6 +43,8 @@ class Ladder:
     cells: tuple[tuple[tuple[State, ...], ...], ...]
     fractions: tuple[float, ...] | None = None
     """The progress of each level, where the ladder comes from trajectories."""
+    sources: Sources | None = None
+    """Where each context's states came from, where the ladder comes from policies."""
 
     def __post_init__(self) -> None:
         if not self.cells or not self.cells[0]:
@@ -134,6 +138,47 @@ class Ladder:
             cells.append(tuple(tuple(states) for states in zip(*rungs, strict=True)))
         return cls(tuple(cells), chosen)
 
+    @classmethod
+    def from_policy(
+        cls,
+        env: Env,
+        policy: Policy,
+        reset_to: ResetTo,
+        n_contexts: int,
+        *,
+        fallbacks: Sequence[Policy] = (),
+        trajectories: Sequence[Trajectory] | None = None,
+        codec: Codec | None = None,
+        attempts: int = 5,
+        horizon: int = 1000,
+        success: str | SuccessOf | None = None,
+        fractions: Sequence[float] = FRACTIONS,
+        progress: str | Progress = "time",
+        seed: int = 0,
+    ) -> Ladder:
+        """From a policy's own shortest success in each context, else that of a fallback, else a given trajectory.
+
+        ``reset_to(env, context, 0)`` puts ``env`` at the target start; from there ``policy(observation, generator)``
+        has ``attempts`` episodes of at most ``horizon`` steps, and after it each of the ``fallbacks`` in the contexts
+        that are left. ``trajectories[context]`` is the last resort; a context without any success is a
+        ``ValueError``. ``sources`` of the result says what each context took and the bootstrap fraction.
+        """
+        env.reset()
+        kept, sources = solve_contexts(
+            env,
+            codec if codec is not None else codec_for(env),
+            (policy, *fallbacks),
+            lambda context: reset_to(env, context, 0),
+            n_contexts,
+            trajectories,
+            success_reader(success, env),
+            attempts=attempts,
+            horizon=horizon,
+            seed=seed,
+        )
+        made = cls.from_trajectories(kept, fractions, progress)
+        return cls(made.cells, made.fractions, sources)
+
     def stack(self) -> dict[str, Array]:
         """The states as batch arrays ``[contexts, levels, ...]`` for a batch simulator.
 
@@ -171,7 +216,8 @@ class Ladder:
             raise ValueError(f"{path} holds ladder {found[:12]}, not {sha256[:12]}.")
         states = unpack_states(arrays, meta["states"])
         cells = tuple(tuple(tuple(states[i] for i in cell) for cell in levels) for levels in meta["cells"])
-        return cls(cells, None if meta["fractions"] is None else tuple(meta["fractions"]))
+        sources = Sources.from_dict(meta["sources"]) if "sources" in meta else None
+        return cls(cells, None if meta["fractions"] is None else tuple(meta["fractions"]), sources)
 
     def _every_state(self) -> list[State]:
         return [state for levels in self.cells for states in levels for state in states]
@@ -182,7 +228,7 @@ class Ladder:
         cells = [[[next(numbers) for _ in states] for states in levels] for levels in self.cells]
         fractions = None if self.fractions is None else list(self.fractions)
         meta = {"kind": "ladder", "version": 1, "states": index, "cells": cells, "fractions": fractions}
-        return arrays, meta
+        return arrays, meta if self.sources is None else {**meta, "sources": self.sources.as_dict()}
 
 
 def _rungs(trajectory: Trajectory, fractions: Sequence[float], measure: Progress, context: int) -> list[State]:

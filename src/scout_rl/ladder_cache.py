@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -39,20 +39,41 @@ def load_ladder(
 
     A ladder with an invalid cell is a ``ValueError`` that lists the problems, and is not kept.
     """
-    n_levels = setting.n_levels if n_levels is None else n_levels
-    path = (
-        cache_folder()
-        / "ladders"
-        / f"{setting.key}-{source}-{n_levels}-{_key(setting, contexts, n_levels, source)}.npz"
-    )
+    levels = setting.n_levels if n_levels is None else n_levels
+    return cached_ladder(
+        setting,
+        contexts,
+        levels,
+        source,
+        lambda: (build_ladder(family(setting.family), contexts, levels, source, say), {}),
+        say=say,
+    )[0]
+
+
+def cached_ladder(
+    setting: Setting,
+    contexts: Mapping[str, NDArray[Any]],
+    n_levels: int,
+    source: str,
+    build: Callable[[], tuple[States, dict[str, Any]]],
+    made_of: Mapping[str, Any] | None = None,
+    say: Callable[[str], None] = print,
+) -> tuple[States, dict[str, Any]]:
+    """What ``build`` gives, the ladder and JSON values about it; from the cache where it is there.
+
+    ``made_of`` is whatever else it depends on, as JSON values.
+    """
+    key = _key(setting, contexts, n_levels, source, made_of or {})
+    path = cache_folder() / "ladders" / f"{setting.key}-{source}-{n_levels}-{key}.npz"
     if path.exists():
         try:
-            return read_archive(path)[0]
+            ladder, meta, _ = read_archive(path)
+            return ladder, meta["about"]
         except ValueError as error:
             say(f"{error} The ladder is built again.")
-    ladder = build_ladder(family(setting.family), contexts, n_levels, source, say)
-    write_archive(path, ladder, {"kind": "batch ladder", "setting": setting.key, "source": source})
-    return ladder
+    ladder, about = build()
+    write_archive(path, ladder, {"kind": "batch ladder", "setting": setting.key, "source": source, "about": about})
+    return ladder, about
 
 
 def build_ladder(
@@ -74,18 +95,26 @@ def build_ladder(
     return ladder
 
 
-def _key(setting: Setting, contexts: Mapping[str, NDArray[Any]], n_levels: int, source: str) -> str:
+def _key(
+    setting: Setting, contexts: Mapping[str, NDArray[Any]], n_levels: int, source: str, made_of: Mapping[str, Any]
+) -> str:
     meta = {
         "family": setting.family,
         "task": setting.task,
         "n_levels": n_levels,
         "source": source,
         "machine": platform.machine(),
-        "libraries": {name: _version(name) for name in LIBRARIES},
+        "libraries": library_versions(LIBRARIES),
         "code": _code(setting.family),
+        "made_of": dict(made_of),
     }
     arrays = {name: np.asarray(array) for name, array in contexts.items()}
     return hashlib.sha256((content_hash(arrays, {}) + json.dumps(meta, sort_keys=True)).encode()).hexdigest()[:24]
+
+
+def library_versions(names: Iterable[str]) -> dict[str, str | None]:
+    """What is installed; None for what is not."""
+    return {name: _version(name) for name in names}
 
 
 def _version(library: str) -> str | None:
@@ -97,9 +126,13 @@ def _version(library: str) -> str | None:
 
 def _code(family_key: str) -> str:
     """Hash of the source text that makes ladders: what changes there must not be read from an old file."""
+    return code_hash(f"families/{family_key}/*.py", "families/*.py", "ladder.py")
+
+
+def code_hash(*patterns: str) -> str:
+    """Hash of the package's files that fit the patterns."""
     root = Path(__file__).parent
-    files = [*(root / "families" / family_key).glob("*.py"), *(root / "families").glob("*.py"), root / "ladder.py"]
     digest = hashlib.sha256()
-    for file in sorted(files):
+    for file in sorted(file for pattern in patterns for file in root.glob(pattern)):
         digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()

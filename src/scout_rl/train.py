@@ -18,10 +18,10 @@ from scout_rl.bank import BankPart
 from scout_rl.curriculum import Curriculum
 from scout_rl.evaluate import Evaluation
 from scout_rl.families import load_bank
-from scout_rl.ladder_cache import load_ladder
 from scout_rl.learner_state import Saved, restore
 from scout_rl.run_config import RunConfig
 from scout_rl.run_folder import RunFolder
+from scout_rl.run_ladder import require_sources, run_ladder
 from scout_rl.settings import Setting, setting
 from scout_rl.stage import make_stage
 
@@ -50,9 +50,10 @@ def train(
     """Run ``config`` in the folder ``path``, or continue what is there."""
     chosen = setting(config.setting)
     bank = load_bank(chosen)
+    require_sources(path, config, bank)
     folder = RunFolder(path, config, bank.sha256, say)
     contexts = bank.train
-    ladder = load_ladder(chosen, contexts.contexts, config.levels, config.ladder, say)  # type: ignore[arg-type]
+    ladder = run_ladder(path, config, chosen, bank, say)
     stage = make_stage(config, chosen, bank)
     curriculum = Curriculum(
         config.make_rule(),

@@ -8,16 +8,21 @@ from pathlib import Path
 PAGE = Path(__file__).parents[2] / "docs" / "codecs-and-ladders.md"
 
 
-def test_the_example_runs(tmp_path, monkeypatch):
-    (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
+def test_the_examples_run(tmp_path, monkeypatch, capsys):
+    first, second = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
     monkeypatch.chdir(tmp_path)
     names: dict = {}
-    exec(compile(example, str(PAGE), "exec"), names)
+    exec(compile(first, str(PAGE), "exec"), names)
     assert names["verdict"].ok
     assert names["report"].ok, str(names["report"])
     assert (names["ladder"].n_contexts, names["ladder"].n_levels) == (3, 5)
     assert (tmp_path / "ladder.npz").exists()
     assert names["env"].unwrapped.goal.tolist() == names["observation"]["desired_goal"].tolist()
+    capsys.readouterr()
+    exec(compile(second, str(PAGE), "exec"), names)  # builds on the first
+    printed = capsys.readouterr().out.strip()
+    assert printed.startswith(re.search(r"print\(own\.sources\)  # (.*) \.\.\.", second)[1])
+    assert names["own"].cells[0][3] != names["ladder"].cells[0][3]
 
 
 def test_every_codec_has_a_row():

@@ -65,9 +65,19 @@ def another_seed(setting):
 another_seed.calls = 0
 
 
+def with_the_success(n_steps, n_levels):
+    return np.linspace(0, n_steps, n_levels).astype(int)
+
+
+def one_step_later(states):
+    return {**states, "step_count": states["step_count"] + 1}
+
+
 @pytest.mark.parametrize(
     ("replaced", "fault"),
     [
+        ({"rungs": with_the_success}, "rungs: those of 1 steps are [0, 0, 0, 0, 1]"),
+        ({"as_starts": one_step_later}, "as_starts: changes a target start"),
         ({"starts": upside_down}, "more steps left at level"),
         ({"starts": not_from_the_target}, "at level 0 is not the target start"),
         ({"trajectory": one_step_short}, "does not succeed"),

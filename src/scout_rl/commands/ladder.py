@@ -17,7 +17,7 @@ from scout_rl.settings import Setting
 from scout_rl.settings import setting as setting_of
 
 if TYPE_CHECKING:
-    from scout_rl.bank import BankPart
+    from scout_rl.bank import BankPart, ContextBank
     from scout_rl.families.family import States, StockFamily, ValidatedFamily
     from scout_rl.family_ladder import Checked
 
@@ -29,6 +29,9 @@ VALIDATED = (
     "Every cell: solved, finite, inside the workspace, restored alike twice; scaffolds with a grasp hold it while "
     "settling; no level-0 start is a success already."
 )
+ON_THE_WAY = (
+    "Every cell: on the way of a success from the target start, and restored alike; level 0 is the target start."
+)
 DRAWN = 6
 """Contexts in the picture where none is named."""
 
@@ -37,7 +40,9 @@ def ladder(
     setting: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SETTING")],
     /,
     *,
-    ladder: Literal["manual", "solver"] = "manual",
+    ladder: Literal["manual", "solver", "policy"] = "manual",
+    ladder_from: Annotated[str, tyro.conf.arg(name="from", metavar="RUN")] = "",
+    ladder_fallback: Annotated[str, tyro.conf.arg(name="fallback", metavar="RUN")] = "",
     levels: int = 0,
     contexts: tuple[int, ...] = (),
     out: Path = Path("out/ladder"),
@@ -48,17 +53,20 @@ def ladder(
 
     Args:
         setting: Key of the setting.
-        ladder: Hand-built starts, or states along the solver's trajectories.
+        ladder: Hand-built starts, or states along the solver's trajectories, or along those of trained policies.
+        ladder_from: For --ladder policy: folder of a run trained from the target start; its successes come first.
+        ladder_fallback: And of a run trained with scaffolds, for the rest; what neither solves, the solver does.
         levels: Levels of the ladder; 0 takes the setting's.
         contexts: Only these training contexts; none means all, and a few of every group in the picture.
         out: Folder for the picture (PNG) and the remaining steps of every cell (CSV).
     """
     chosen = setting_of(setting)
     from scout_rl.families import family, load_bank, stock_family
-    from scout_rl.family_ladder import a_few, build, check, check_validated
+    from scout_rl.family_ladder import a_few, check, check_validated
 
     console = Console()
-    part = load_bank(chosen).train
+    bank = load_bank(chosen)
+    part = bank.train
     for x in contexts:
         if not 0 <= x < len(part):
             raise ValueError(f"context {x} is not a training context of {setting!r}: 0..{len(part) - 1}")
@@ -66,13 +74,13 @@ def ladder(
         raise ValueError(f"levels is {levels}, but cannot be negative")
     picked = list(contexts) or list(range(len(part)))
     arrays = {name: array[picked] for name, array in part.contexts.items()}
+    starts = _starts(console, chosen, bank, picked, ladder, levels or chosen.n_levels, ladder_from, ladder_fallback)
     any_home = family(chosen.family)
     stem = f"{setting}-{ladder}{levels or chosen.n_levels}"
     if hasattr(any_home, "check_ladder"):
-        starts = build(any_home, arrays, ladder, levels or chosen.n_levels)
         _make_folder(out)
         checked, warnings = check_validated(cast("ValidatedFamily", any_home), arrays, starts, ladder)
-        _show(console, chosen, part, picked, ladder, checked, VALIDATED)
+        _show(console, chosen, part, picked, ladder, checked, ON_THE_WAY if ladder == "policy" else VALIDATED)
         for warning in warnings:
             console.print(f"warning: {warning}", style="yellow", highlight=False)
         _write_cells(out / f"{stem}.csv", chosen, part, picked, checked)
@@ -82,19 +90,45 @@ def ladder(
         console.print(f"Picture and steps of every cell: {out / stem}.png, .csv", soft_wrap=True)
         return 1 if checked.reasons else 0
     home = stock_family(chosen.family)
-    starts = build(home, arrays, ladder, levels or chosen.n_levels)
     _make_folder(out)
     columns = TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TextColumn("contexts"), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True) as bar:
         line = bar.add_task("", total=len(picked))
-        checked = check(home, chosen, arrays, starts, lambda: bar.advance(line))
+        checked = check(home, chosen, arrays, starts, lambda: bar.advance(line), source=ladder)
 
-    _show(console, chosen, part, picked, ladder, checked, RESTORED)
+    _show(console, chosen, part, picked, ladder, checked, ON_THE_WAY if ladder == "policy" else RESTORED)
     _write_cells(out / f"{stem}.csv", chosen, part, picked, checked)
     drawn = list(range(len(picked))) if contexts else a_few(part, DRAWN)
     _draw(out / f"{stem}.png", home, chosen, part, picked, ladder, starts, checked, drawn)
     console.print(f"Picture and steps of every cell: {out / stem}.png, .csv", soft_wrap=True)
     return 1 if checked.reasons else 0
+
+
+def _starts(
+    console: Console,
+    chosen: Setting,
+    bank: ContextBank,
+    picked: list[int],
+    source: str,
+    n_levels: int,
+    first: str,
+    fallback: str,
+) -> States:
+    """The ladder of the picked contexts; one from policies is made as a whole, as a run would."""
+    from scout_rl.cache import use_compilation_cache
+    from scout_rl.families import family
+    from scout_rl.family_ladder import build
+
+    if (source == "policy") != bool(first) or (fallback and not first):
+        raise ValueError("--ladder policy and --from RUN belong together (and --fallback RUN is for them alone)")
+    if source != "policy":
+        arrays = {name: array[picked] for name, array in bank.train.contexts.items()}
+        return build(family(chosen.family), arrays, source, n_levels)
+    from scout_rl.run_ladder import policy_ladder
+
+    use_compilation_cache()
+    whole, _ = policy_ladder(first, fallback, chosen, bank, n_levels, console.print)
+    return {name: array[picked] for name, array in whole.items()}
 
 
 def _show(

@@ -42,7 +42,9 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
         *,
         rule: str = "scout",
         seed: int = 40,
-        ladder: Literal["manual", "solver"] = "manual",
+        ladder: Literal["manual", "solver", "policy"] = "manual",
+        ladder_from: Annotated[str, tyro.conf.arg(name="from", metavar="RUN")] = "",
+        ladder_fallback: Annotated[str, tyro.conf.arg(name="fallback", metavar="RUN")] = "",
         levels: int = 5,
         windows: int = 0,
         episodes: int = 16,
@@ -59,7 +61,9 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
             setting: Key of the setting.
             rule: Key of the allocation rule.
             seed: Of curriculum, learner and rollouts. 100-105 are for evaluation, 40-59 for development.
-            ladder: Hand-built starts, or states along the solver's trajectories.
+            ladder: Hand-built starts, or states along the solver's trajectories, or along those of trained policies.
+            ladder_from: For --ladder policy: folder of a run trained from the target start; its successes come first.
+            ladder_fallback: And of a run trained with scaffolds, for the rest; what neither solves, the solver does.
             levels: Levels of the ladder.
             windows: Budget in windows; 0 takes the setting's.
             episodes: Rollouts a window.
@@ -83,6 +87,8 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
             rule=rule,
             seed=seed,
             ladder=ladder,
+            ladder_from=ladder_from,
+            ladder_fallback=ladder_fallback,
             levels=levels,
             windows=windows,
             episodes=episodes,

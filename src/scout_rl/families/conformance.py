@@ -30,6 +30,7 @@ def check_family(family: Family, setting: Setting, n_contexts: int = 8, seed: in
         faults += shape_faults
         if not shape_faults:
             faults += _solver_faults(name, family, setting, ladder)
+    faults += _start_faults(family, target, setting.n_levels)
     return faults + _simulator_faults(family, setting, ladders["hand-built ladder"], seed)
 
 
@@ -55,6 +56,18 @@ def _ladder_faults(name: str, ladder: States, target: States, n_levels: int) -> 
             faults.append(f"{name}: {array_name} has shape {array.shape}")
         elif not _same(array[:, 0], target[array_name]):
             faults.append(f"{name}: {array_name} at level 0 is not the target start")
+    return faults
+
+
+def _start_faults(family: Family, target: States, n_levels: int) -> list[str]:
+    """Rungs rise from 0 and end before the success; a start is its own start."""
+    faults = []
+    for n_steps in (1, 2, n_levels, 10 * n_levels):
+        rungs = family.rungs(n_steps, n_levels)
+        if len(rungs) != n_levels or rungs[0] != 0 or (np.diff(rungs) < 0).any() or rungs[-1] >= n_steps:
+            faults.append(f"rungs: those of {n_steps} steps are {list(map(int, rungs))}")
+    if not _equal(family.as_starts(target), target):
+        faults.append("as_starts: changes a target start")
     return faults
 
 

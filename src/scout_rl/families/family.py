@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -31,6 +31,10 @@ class Solution(NamedTuple):
     """Named arrays [T + 1, ...]; step counters are 0 in each, since each may become a start."""
     actions: NDArray[Any]
     """[T, ...]."""
+
+
+Rungs = Callable[[int, int], NDArray[np.int64]]
+"""A family's ``rungs``."""
 
 
 class Transition(Protocol):
@@ -131,6 +135,14 @@ class Family(Protocol):
 
     def trajectory(self, state: Mapping[str, NDArray[Any]]) -> Solution:
         """A reference solution from one state."""
+        ...
+
+    def rungs(self, n_steps: int, n_levels: int) -> NDArray[np.int64]:
+        """int[levels]: the steps of a solution of ``n_steps`` whose states the levels start in; the first is 0."""
+        ...
+
+    def as_starts(self, states: Mapping[str, NDArray[Any]]) -> States:
+        """States [n, ...] met on the way as starts: step counters at 0, derived arrays in agreement with the rest."""
         ...
 
 

@@ -7,17 +7,14 @@ a state has ``goal`` [n, k] and ``step_count`` int32[n], which is 0 in every sta
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.codecs.codec import State
 from scout_rl.families.family import Solution, States
 from scout_rl.families.mujoco_batch import Array, BatchPool, MujocoBatch
-from scout_rl.ladder import Ladder
-from scout_rl.trajectory import Trajectory
 
 GoalObservation = dict[str, NDArray[np.float64]]
 """``observation``, ``achieved_goal`` and ``desired_goal``, each [n, ...], as in the stock environment."""
@@ -168,22 +165,3 @@ def record_until_success(
         on_the_way = {name: array[i, : end + 1] for name, array in played.items()}
         found.append(Solution(simulator.as_starts(on_the_way), np.stack([a[i] for a in actions[:end]])))
     return found
-
-
-def solver_indices(solutions: Sequence[Solution], fractions: Sequence[float]) -> NDArray[np.int64]:
-    """int[contexts, levels]: the step of each solution nearest each share of its time, through the ladder's own rule.
-
-    The states handed to it hold nothing but their index.
-    """
-    recorded = []
-    for solution in solutions:
-        n_steps = len(solution.actions)
-        recorded.append(
-            Trajectory(
-                states=tuple(State({"step": np.array(t)}, "index", {}) for t in range(n_steps + 1)),
-                actions=solution.actions,
-                rewards=np.zeros(n_steps),
-                success=np.arange(n_steps) == n_steps - 1,
-            )
-        )
-    return Ladder.from_trajectories(recorded, fractions).stack()["step"]

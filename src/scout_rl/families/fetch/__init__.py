@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scout_rl.bank import ContextBank
 from scout_rl.families.family import Solution, States
@@ -14,6 +15,7 @@ from scout_rl.families.fetch import contexts, operator, solver
 from scout_rl.families.fetch.simulator import Simulator
 from scout_rl.families.goal_batch import GoalObservation
 from scout_rl.families.mujoco_batch import Array
+from scout_rl.families.solution_ladder import solution_ladder, time_rungs
 from scout_rl.families.start_checks import check_starts
 from scout_rl.ladder import level_fractions
 from scout_rl.ladder_validation import Report
@@ -53,7 +55,7 @@ class Fetch:
 
     def solver_ladder(self, bank_contexts: Mapping[str, Array], n_levels: int) -> States:
         """Shares of the scripted solution's steps."""
-        return solver.solver_ladder(_simulator(), self.target_starts(bank_contexts), level_fractions(n_levels))
+        return solution_ladder(self.solutions(self.target_starts(bank_contexts)), self.rungs, n_levels)
 
     def trajectory(self, state: Mapping[str, Array]) -> Solution:
         """The scripted solution."""
@@ -62,6 +64,14 @@ class Fetch:
     def solutions(self, states: Mapping[str, Array]) -> list[Solution]:
         """The scripted solutions of n states at once."""
         return solver.solve(_simulator(), states)
+
+    def rungs(self, n_steps: int, n_levels: int) -> NDArray[np.int64]:
+        """Shares of the steps."""
+        return time_rungs(n_steps, n_levels)
+
+    def as_starts(self, states: Mapping[str, Array]) -> States:
+        """As after a stock reset."""
+        return _simulator().as_starts(states)
 
     def check_ladder(self, bank_contexts: Mapping[str, Array], ladder: States, source: str = "manual") -> Report:
         """Offline validation; every scaffold of a hand-built in-air ladder has to be a grasp."""

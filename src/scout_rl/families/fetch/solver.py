@@ -11,9 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.families.family import Solution, States
+from scout_rl.families.family import Solution
 from scout_rl.families.fetch.simulator import ACTION_SCALE, HORIZON, Simulator
-from scout_rl.families.goal_batch import GoalObservation, record_until_success, solver_indices
+from scout_rl.families.goal_batch import GoalObservation, record_until_success
 from scout_rl.families.mujoco_batch import Array
 
 HOVER = 0.08
@@ -57,11 +57,3 @@ def act(seen: GoalObservation) -> NDArray[np.float64]:
 def solve(simulator: Simulator, states: Mapping[str, Array]) -> list[Solution]:
     """A solution of each of n states, to its first success; a ``ValueError`` that names one that has none."""
     return record_until_success(simulator, states, act, HORIZON)
-
-
-def solver_ladder(simulator: Simulator, target: Mapping[str, Array], fractions: tuple[float, ...]) -> States:
-    """The trajectory-derived ladder [contexts, levels, ...]: the states nearest each share of the solution's steps."""
-    solutions = solve(simulator, target)
-    chosen = solver_indices(solutions, fractions)
-    rows = [{name: a[steps] for name, a in s.states.items()} for s, steps in zip(solutions, chosen, strict=True)]
-    return {name: np.stack([row[name] for row in rows]) for name in rows[0]}

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bank import ContextBank
 from scout_rl.families.family import Solution, States
 from scout_rl.families.metaworld import contexts, grasp_checks, operator, solver
 from scout_rl.families.metaworld.simulator import Simulator
+from scout_rl.families.solution_ladder import solution_ladder, time_rungs
 from scout_rl.ladder_validation import Report
 from scout_rl.settings import Setting
 
@@ -41,7 +43,7 @@ class MetaWorld:
 
     def solver_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], n_levels: int) -> States:
         """Fractions of the scripted solution's steps."""
-        return solver.solver_ladder(bank_contexts, n_levels)
+        return solution_ladder(self.solutions(self.target_starts(bank_contexts)), self.rungs, n_levels)
 
     def trajectory(self, state: Mapping[str, NDArray[Any]]) -> Solution:
         """The scripted solution."""
@@ -50,6 +52,14 @@ class MetaWorld:
     def solutions(self, states: Mapping[str, NDArray[Any]]) -> list[Solution]:
         """The scripted solutions of n states at once."""
         return [found.solution for found in solver.solved(states)]
+
+    def rungs(self, n_steps: int, n_levels: int) -> NDArray[np.int64]:
+        """Shares of the steps."""
+        return time_rungs(n_steps, n_levels)
+
+    def as_starts(self, states: Mapping[str, NDArray[Any]]) -> States:
+        """With the step counters at 0: nothing else depends on how a state was reached."""
+        return {**states, "step_count": np.zeros_like(states["step_count"])}
 
     def check_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], ladder: States, source: str = "manual") -> Report:
         """Offline validation; every scaffold of a hand-built ladder that lifts the object has to rest in the grasp."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from scout_rl.families.family import States
 from scout_rl.families.metaworld import codec, contexts
-from scout_rl.families.metaworld.solver import from_attempts, shared_simulator, solved
+from scout_rl.families.metaworld.solver import along_the_path, shared_simulator, solved
 from scout_rl.families.metaworld.tasks import TASKS, Array
 from scout_rl.ladder import level_fractions
 
@@ -38,7 +38,7 @@ def starts(bank_contexts: Mapping[str, Array], n_levels: int) -> States:
 
 def _grasped(target: States, fractions: tuple[float, ...]) -> States:
     """[contexts, scaffolds, ...]: states of the solver's path, brought to rest with the gripper closed."""
-    path = from_attempts(solved(target), len(fractions), "path")
+    path = along_the_path(solved(target), len(fractions))
     moving = {name: _flat(array[:, 1:]) for name, array in path.items()}
     return _as_starts(codec.joined(_at_rest(part) for part in codec.chunks(moving)), len(fractions) - 1)
 

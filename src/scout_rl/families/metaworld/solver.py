@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from scout_rl.codecs.codec import State, installed
 from scout_rl.families.family import Solution, States
-from scout_rl.families.metaworld import codec, contexts
+from scout_rl.families.metaworld import codec
 from scout_rl.families.metaworld.script import act
 from scout_rl.families.metaworld.simulator import Simulator, stock_observation
 from scout_rl.families.metaworld.tasks import Array
@@ -87,14 +87,9 @@ def trajectory(state: Mapping[str, Array]) -> Solution:
     return found.solution
 
 
-def solver_ladder(bank_contexts: Mapping[str, Array], n_levels: int) -> States:
-    """The trajectory-derived ladder [contexts, levels, ...]: states at fractions of each solution's steps."""
-    return from_attempts(solved(contexts.target_starts(bank_contexts)), n_levels, "time")
-
-
-def from_attempts(attempts: list[Attempt], n_levels: int, progress: str) -> States:
-    """A ladder from solutions, through the mechanism that serves any recorded trajectory."""
-    return Ladder.from_trajectories([_recorded(a) for a in attempts], level_fractions(n_levels), progress).stack()
+def along_the_path(attempts: list[Attempt], n_levels: int) -> States:
+    """A ladder at shares of the object's path, through the mechanism that serves any recorded trajectory."""
+    return Ladder.from_trajectories([_recorded(a) for a in attempts], level_fractions(n_levels), "path").stack()
 
 
 def _recorded(found: Attempt) -> Trajectory:

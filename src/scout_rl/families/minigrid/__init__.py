@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bank import ContextBank
@@ -15,6 +16,7 @@ from scout_rl.families.family import Solution, States
 from scout_rl.families.minigrid import codec, contexts, operator, solver
 from scout_rl.families.minigrid.simulator import Simulator, State, Transition
 from scout_rl.families.minigrid.stock import Stock
+from scout_rl.families.solution_ladder import solution_ladder
 from scout_rl.settings import Setting
 
 
@@ -86,11 +88,20 @@ class MiniGrid:
 
     def solver_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], n_levels: int) -> States:
         """Even fractions of a shortest solution."""
-        return solver.solver_ladder(bank_contexts, n_levels)
+        solutions = [solver.trajectory(context) for context in solver.each(bank_contexts)]
+        return solution_ladder(solutions, self.rungs, n_levels)
 
     def trajectory(self, state: Mapping[str, NDArray[Any]]) -> Solution:
         """A shortest solution."""
         return solver.trajectory(state)
+
+    def rungs(self, n_steps: int, n_levels: int) -> NDArray[np.int64]:
+        """Even shares of all steps but the last."""
+        return solver.rungs(n_steps, n_levels)
+
+    def as_starts(self, states: Mapping[str, NDArray[Any]]) -> States:
+        """With the step counters at 0: a state has nothing else of its past."""
+        return {**states, "step_count": np.zeros_like(states["step_count"])}
 
     def stock_env(self, setting: Setting, context: Mapping[str, NDArray[Any]], *, pixels: int = 0) -> Stock:
         """The unmodified environment, started from the context's own seed."""

@@ -51,22 +51,15 @@ def trajectory(context: Mapping[str, NDArray[Any]]) -> Solution:
     return Solution(stacked, np.array([action for _, action in path[:-1]], dtype=np.int32))
 
 
-def solver_ladder(contexts: Mapping[str, NDArray[Any]], n_levels: int) -> States:
-    """The trajectory-derived ladder [contexts, levels, ...]: states at even fractions of each solution.
+def rungs(n_steps: int, n_levels: int) -> NDArray[np.int64]:
+    """int[levels]: the steps at even fractions of a solution.
 
-    The last step is omitted, so that the easiest level is adjacent to the goal (fractions 0 to 1 of what
-    remains).
+    The last step is omitted, so that the easiest level is adjacent to the goal (fractions 0 to 1 of what remains).
     """
     if n_levels < 2:
         raise ValueError(f"a ladder needs at least two levels, not {n_levels}")
-    fractions = np.linspace(0, 1, n_levels)
-    rows = []
-    for context in each(contexts):
-        states = trajectory(context).states
-        last = len(states["agent_dir"]) - 2
-        # Half up, not NumPy's half to even, so that equal gaps stay equal.
-        rows.append({name: a[np.floor(fractions * last + 0.5).astype(int)] for name, a in states.items()})
-    return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+    # Half up, not NumPy's half to even, so that equal gaps stay equal.
+    return np.floor(np.linspace(0, 1, n_levels) * (n_steps - 1) + 0.5).astype(np.int64)
 
 
 def each(states: Mapping[str, NDArray[Any]]) -> list[States]:

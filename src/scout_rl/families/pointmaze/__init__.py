@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scout_rl.bank import ContextBank
 from scout_rl.families.family import Solution, States
 from scout_rl.families.mujoco_batch import Array
 from scout_rl.families.pointmaze import contexts, operator, solver
 from scout_rl.families.pointmaze.simulator import Simulator, simulator
+from scout_rl.families.solution_ladder import solution_ladder, time_rungs
 from scout_rl.families.start_checks import check_starts
 from scout_rl.ladder import level_fractions
 from scout_rl.ladder_validation import Report
@@ -42,7 +44,7 @@ class PointMaze:
 
     def solver_ladder(self, bank_contexts: Mapping[str, Array], n_levels: int) -> States:
         """Shares of the driven solution's steps."""
-        return solver.solver_ladder(self.target_starts(bank_contexts), level_fractions(n_levels))
+        return solution_ladder(self.solutions(self.target_starts(bank_contexts)), self.rungs, n_levels)
 
     def trajectory(self, state: Mapping[str, Array]) -> Solution:
         """The shortest way, driven."""
@@ -51,6 +53,14 @@ class PointMaze:
     def solutions(self, states: Mapping[str, Array]) -> list[Solution]:
         """The driven ways of n states at once."""
         return solver.solve(states)
+
+    def rungs(self, n_steps: int, n_levels: int) -> NDArray[np.int64]:
+        """Shares of the steps."""
+        return time_rungs(n_steps, n_levels)
+
+    def as_starts(self, states: Mapping[str, Array]) -> States:
+        """As after a stock reset, but moving."""
+        return solver.simulator_of_states(states).as_starts(states)
 
     def check_ladder(self, bank_contexts: Mapping[str, Array], ladder: States, source: str = "manual") -> Report:
         """Offline validation."""

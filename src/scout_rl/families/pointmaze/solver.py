@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.families.family import Solution, States
-from scout_rl.families.goal_batch import GoalObservation, record_until_success, solver_indices
+from scout_rl.families.family import Solution
+from scout_rl.families.goal_batch import GoalObservation, record_until_success
 from scout_rl.families.mujoco_batch import Array
 from scout_rl.families.pointmaze.maze import Points
 from scout_rl.families.pointmaze.simulator import TASKS, Simulator, simulator
@@ -81,11 +81,3 @@ def solve(states: Mapping[str, Array]) -> list[Solution]:
     simulated = simulator_of_states(states)
     ways = [simulated.maze.way(p, g) for p, g in zip(states["qpos"], states["goal"], strict=True)]
     return record_until_success(simulated, states, _Driver(ways).act, simulated.max_steps)
-
-
-def solver_ladder(target: Mapping[str, Array], fractions: tuple[float, ...]) -> States:
-    """The trajectory-derived ladder [contexts, levels, ...]: the states nearest each share of the solution's steps."""
-    solutions = solve(target)
-    chosen = solver_indices(solutions, fractions)
-    rows = [{name: a[steps] for name, a in s.states.items()} for s, steps in zip(solutions, chosen, strict=True)]
-    return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
