@@ -50,3 +50,20 @@ def test_help():
     out = subprocess.run([sys.executable, "-m", "scout_rl.cli", "--help"], capture_output=True, text=True, check=True)
     assert "simulate" in out.stdout
     assert "Compare allocation rules" in out.stdout
+
+
+@pytest.mark.parametrize(("preset", "updates"), [("tuned", 128), ("paper", 16)])
+def test_train_takes_the_presets_constants(monkeypatch, preset, updates):
+    """The flags' defaults are the preset's, and what is given stands over them."""
+    pytest.importorskip("jax")
+    from scout_rl.commands import train
+    from scout_rl.run_config import RunConfig
+
+    seen = []
+    monkeypatch.setattr(train, "run", lambda config, path, track: seen.append((config, path)) or 0)
+    words = ["train", "fetch-conflict", "--preset", preset, "--learner.batch", "64"]
+    assert main(words) == 0
+    ((config, path),) = seen
+    assert config == RunConfig(setting="fetch-conflict", preset=preset, learner={"batch": 64})
+    assert config.learner["updates"] == updates
+    assert path.name == {"tuned": "40-batch64", "paper": "40-paper-batch64"}[preset]

@@ -92,24 +92,27 @@ def write(
     return shared
 
 
-def newest(folder: Path, identity: str, say: Callable[[str], None]) -> Checkpoint | None:
-    """Return the newest checkpoint that is whole; ``say`` is told of every one that is not."""
+def newest(folder: Path, identity: str, say: Callable[[str], None], *, with_shared: bool = True) -> Checkpoint | None:
+    """Return the newest checkpoint that is whole; ``say`` is told of every one that is not.
+
+    Without the shared files, which a policy does not need, they are neither read nor checked.
+    """
     for path in reversed(_folders(folder)):
         try:
-            return _read(path, identity)
+            return _read(path, identity, with_shared)
         except _DamagedError as damage:
             say(f"checkpoint {path} is damaged ({damage}); falling back to the one before it")
     return None
 
 
-def at(folder: Path, window: int, identity: str) -> Checkpoint:
+def at(folder: Path, window: int, identity: str, *, with_shared: bool = True) -> Checkpoint:
     """Return the checkpoint of that window; one that is missing or damaged is a ``ValueError``."""
     there = {int(path.name): path for path in _folders(folder)}
     if window not in there:
         kept = ", ".join(str(number) for number in there) or "none"
         raise ValueError(f"{folder} has no checkpoint of window {window}; it has {kept}")
     try:
-        return _read(there[window], identity)
+        return _read(there[window], identity, with_shared)
     except _DamagedError as damage:
         raise ValueError(f"checkpoint {there[window]} is damaged ({damage})") from damage
 
@@ -118,7 +121,7 @@ class _DamagedError(Exception):
     """What is wrong with a checkpoint's bytes."""
 
 
-def _read(path: Path, identity: str) -> Checkpoint:
+def _read(path: Path, identity: str, with_shared: bool) -> Checkpoint:
     try:
         manifest = json.loads((path / "manifest.json").read_text())
     except (OSError, ValueError) as error:
@@ -129,7 +132,8 @@ def _read(path: Path, identity: str) -> Checkpoint:
         raise ValueError(f"checkpoint {path} is of another config than the run's own config.json")
     parts = {name.removesuffix(".npz"): _arrays(path / name, sha) for name, sha in manifest["files"].items()}
     hashes = manifest.get("shared", {})
-    shared = {name: _arrays(path.parent / SHARED / f"{name}.npz", sha) for name, sha in hashes.items()}
+    wanted = hashes if with_shared else {}
+    shared = {name: _arrays(path.parent / SHARED / f"{name}.npz", sha) for name, sha in wanted.items()}
     return Checkpoint(int(manifest["window"]), parts, manifest["meta"], shared, hashes)
 
 

@@ -46,6 +46,8 @@ class CompactRun(NamedTuple):
     """``[windows]``, cumulative."""
     seconds: float
     """Wall time of all windows."""
+    ladder: dict[str, Any] | None
+    """Where a policy ladder came from, context by context, and its bootstrap fraction; None for other ladders."""
 
 
 def pack(folder: Path, path: Path) -> None:
@@ -68,6 +70,7 @@ def pack(folder: Path, path: Path) -> None:
         "groups": np.array([list(row["groups"].values()) for row in evaluations]),
         "environment_steps": np.array([row["environment_steps"] for row in metrics], np.int64),
     }
+    ladder = folder / "ladder.json"
     if records.frontier is not None:
         arrays["frontier"] = records.frontier
     note = {
@@ -76,6 +79,7 @@ def pack(folder: Path, path: Path) -> None:
         "group_names": list(evaluations[0]["groups"]),
         "rollouts": len(records.windows[0]["context"]),
         "held_out": len(evaluations[0]["outcomes"]),
+        "ladder": json.loads(ladder.read_text()) if ladder.exists() else None,
         "seconds": round(sum(row["seconds"] for row in timing), 1),
     }
     arrays[_ABOUT] = np.frombuffer(json.dumps(note).encode(), np.uint8)
@@ -106,6 +110,7 @@ def unpack(path: Path) -> CompactRun:
         groups={name: arrays["groups"][:, i] for i, name in enumerate(note["group_names"])},
         environment_steps=arrays["environment_steps"],
         seconds=note["seconds"],
+        ladder=note.get("ladder"),
     )
 
 

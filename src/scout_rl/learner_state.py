@@ -65,7 +65,7 @@ def restore_policy(like: Any, found: Checkpoint) -> Any:
     """The same without the replay's episodes: enough to act."""
     if not isinstance(like, GoalState):
         return restored(like, found.parts["learner"])
-    total = max((_range(name)[1] for name in found.shared), default=0)
+    total = max((_range(name)[1] for name in found.hashes), default=0)
     episodes = jax.tree.map(lambda ring: np.zeros((0, *ring.shape[1:]), ring.dtype), like.replay.episodes)
     return GoalState(restored(like.learned, found.parts["learner"]), Replay(episodes, jnp.int32(total)))
 

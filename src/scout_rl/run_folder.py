@@ -5,6 +5,7 @@ config.json, windows.jsonl, events.jsonl, frontier.int8    the curriculum's own 
 evaluations.jsonl    a row an evaluation: outcome of every held-out context
 metrics.jsonl        a row a window: environment steps and the learner's numbers
 timing.jsonl         a row a window: seconds; the one file that differs between equal runs
+ladder.npz, ladder.json    of a policy ladder: the starts, and each context's source (run_ladder.py)
 checkpoints/         the newest two (checkpoint.py)
 """
 

@@ -73,11 +73,11 @@ def load(path: Path, window: int | None = None, say: Callable[[str], None] = pri
     chosen = setting(config.setting)
     folder = path / "checkpoints"
     if window is None:
-        found = checkpoint.newest(folder, config.identity, say)
+        found = checkpoint.newest(folder, config.identity, say, with_shared=False)
         if found is None:
             raise ValueError(f"{path} has no whole checkpoint: nothing to evaluate yet")
     else:
-        found = checkpoint.at(folder, window, config.identity)
+        found = checkpoint.at(folder, window, config.identity, with_shared=False)
     bank = load_bank(chosen)
     if bank.sha256 != about["bank_sha256"]:
         raise ValueError(f"{path} was trained on another bank: {about['bank_sha256'][:12]}… there")

@@ -71,7 +71,7 @@ def evaluate(
         for line in lines:
             console.print(line, soft_wrap=True)
     if video is not None:
-        _film(console, found, video, context, level)
+        _film(console, found, run, video, context, level)
     return 0 if equal and not lines else 1
 
 
@@ -169,15 +169,21 @@ def _check_cells(found: Trained, contexts: tuple[int, ...], levels: tuple[int, .
         raise ValueError("a video needs at least one level")
 
 
-def _film(console: Console, found: Trained, path: Path, contexts: tuple[int, ...], levels: tuple[int, ...]) -> None:
+def _film(
+    console: Console, found: Trained, run: Path, path: Path, contexts: tuple[int, ...], levels: tuple[int, ...]
+) -> None:
     from scout_rl.families import stock_family
     from scout_rl.family_ladder import a_few, build
+    from scout_rl.run_ladder import stored_ladder
     from scout_rl.video import Shown, film
 
     home, part = stock_family(found.setting.family), found.bank.train
     chosen = list(contexts) or a_few(part, FILMED)
     picked = {name: array[chosen] for name, array in part.contexts.items()}
-    ladder = build(home, picked, found.config.ladder, found.config.levels)
+    if found.config.ladder == "policy":
+        ladder = {name: array[chosen] for name, array in stored_ladder(run).items()}
+    else:
+        ladder = build(home, picked, found.config.ladder, found.config.levels)
     rows: list[list[Shown]] = []
     for i, x in enumerate(chosen):
         group = f" ({found.setting.groups[part.evaluation_group[x]].name})" if len(found.setting.groups) > 1 else ""

@@ -20,21 +20,20 @@ FIRST = "doorkey-split-small"
 
 
 def train_command(arguments: list[str]) -> Callable[..., int]:
-    """Build the command for the setting and rule that stand in ``arguments``: they decide which flags there are."""
+    """Build the command for what stands in ``arguments``: setting, rule, learner and preset decide the other flags."""
     if arguments[:1] != ["train"]:
         return _another_command
-    from scout_rl.learners import LEARNERS
+    from scout_rl.learners import make_learner
+    from scout_rl.presets import Preset, preset_constants
 
     words = arguments[1:]
     named = next((word for word in words if not word.startswith("-")), FIRST)
     chosen = setting(named)
     key = _value(words, "--rule") or "scout"
     rule_class = type(rules.make(key))
-    if chosen.learner not in LEARNERS:
-        raise ValueError(
-            f"setting {named!r} needs the learner {chosen.learner!r}; there are {', '.join(LEARNERS)} so far"
-        )
-    learner_class = LEARNERS[chosen.learner]
+    algorithm_key = _value(words, "--algorithm") or chosen.learner
+    usual = make_learner(algorithm_key, preset_constants(chosen, algorithm_key, _value(words, "--preset") or "tuned"))
+    learner_class = type(usual)
 
     def train(
         setting: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SETTING")] = named,
@@ -42,6 +41,8 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
         *,
         rule: str = "scout",
         seed: int = 40,
+        algorithm: str = "",
+        preset: Preset = "tuned",
         ladder: Literal["manual", "solver", "policy"] = "manual",
         ladder_from: Annotated[str, tyro.conf.arg(name="from", metavar="RUN")] = "",
         ladder_fallback: Annotated[str, tyro.conf.arg(name="fallback", metavar="RUN")] = "",
@@ -51,7 +52,7 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
         evaluate_every: int = 0,
         checkpoint_every: int = 50,
         constants: rule_class = rule_class(),  # type: ignore[valid-type]  # noqa: B008
-        learner: learner_class = learner_class(),  # type: ignore[valid-type]  # noqa: B008
+        learner: learner_class = usual,  # type: ignore[valid-type]
         track: Track = "none",
         out: Path = Path("runs"),
     ) -> int:
@@ -61,6 +62,8 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
             setting: Key of the setting.
             rule: Key of the allocation rule.
             seed: Of curriculum, learner and rollouts. 100-105 are for evaluation, 40-59 for development.
+            algorithm: Key of the learner; by default the setting's own.
+            preset: Learner constants: ours, or the paper's table.
             ladder: Hand-built starts, or states along the solver's trajectories, or along those of trained policies.
             ladder_from: For --ladder policy: folder of a run trained from the target start; its successes come first.
             ladder_fallback: And of a run trained with scaffolds, for the rest; what neither solves, the solver does.
@@ -86,6 +89,8 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
             setting=setting,
             rule=rule,
             seed=seed,
+            algorithm=algorithm,
+            preset=preset,
             ladder=ladder,
             ladder_from=ladder_from,
             ladder_fallback=ladder_fallback,
