@@ -139,7 +139,7 @@ class Simulator:
 
         self.threads.each(restore, handle.n)
         handle.frame = _frame(rows)
-        handle.seen = _see(handle, np.concatenate([handle.frame, handle.frame, handle.goal], axis=1))
+        handle.seen = goal_view(np.concatenate([handle.frame, handle.frame, handle.goal], axis=1), handle.shelf)
         return handle
 
     def get_states(self, state: Handle) -> States:
@@ -175,7 +175,7 @@ class Simulator:
         self.threads.each(lambda i: work[i](*rows_of[i]), state.n)
         previous, state.frame = state.frame, _frame(rows)
         stacked = np.concatenate([state.frame, previous, state.goal], axis=1)
-        state.seen = _see(state, stacked.clip(state.observation_low, state.observation_high))
+        state.seen = goal_view(stacked.clip(state.observation_low, state.observation_high), shelf)
         state.step_count += 1
         success = self.is_success(state)
         never = np.zeros(state.n, dtype=np.bool_)
@@ -218,10 +218,10 @@ def _frame(rows: Array) -> NDArray[np.float64]:
     return frame
 
 
-def _see(handle: Handle, stacked: NDArray[np.float64]) -> GoalObservation:
-    """The goal moved out of the stock observation, for relabelling replaces it; the shelf's place stays in."""
+def goal_view(stacked: NDArray[np.float64], shelf: Array) -> GoalObservation:
+    """The goal moved out of stock observations [n, 39], for relabelling replaces it; the shelf's place stays in."""
     return {
-        "observation": np.concatenate([stacked[:, : 2 * N_FRAME], handle.shelf], axis=1),
+        "observation": np.concatenate([stacked[:, : 2 * N_FRAME], shelf], axis=1),
         "achieved_goal": stacked[:, 4:7].copy(),
         "desired_goal": stacked[:, 2 * N_FRAME :].copy(),
     }

@@ -12,6 +12,7 @@ from scout_rl.families.family import Solution, States
 from scout_rl.families.mujoco_batch import Array
 from scout_rl.families.pointmaze import contexts, operator, solver
 from scout_rl.families.pointmaze.simulator import Simulator, simulator
+from scout_rl.families.pointmaze.stock import StockMaze
 from scout_rl.families.start_checks import check_starts
 from scout_rl.ladder import level_fractions
 from scout_rl.ladder_validation import Report
@@ -63,6 +64,10 @@ class PointMaze:
             settle=np.zeros(2),
             as_starts=simulated.as_starts,
         )
+
+    def stock_env(self, setting: Setting, context: Mapping[str, Array], *, pixels: int = 0) -> StockMaze:
+        """The unmodified environment, started in the context."""
+        return StockMaze(simulator(setting.task), context, pixels)
 
 
 FAMILY = PointMaze()
