@@ -52,7 +52,7 @@ class StockFetch(GoalStock):
         return {**codec.read_stock(self.env), **derived, **identity}
 
     def render(self) -> NDArray[np.uint8]:
-        """The stock picture; drawing moves the goal's site and recomputes what the next step reads: both are put back."""
+        """The stock picture; drawing moves the goal's site and recomputes what a step reads: both are put back."""
         state, sites = self.state(), self.env.model.site_pos.copy()
         picture = super().render()
         self.env.model.site_pos[:] = sites
