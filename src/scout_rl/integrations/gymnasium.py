@@ -63,10 +63,9 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
         ticket = self._ticket = self._next()
         self._success = None
         start = self._reset_to(self.env, ticket.context, ticket.level)
-        require(
-            isinstance(start, tuple) and len(start) == 2 and isinstance(start[1], dict),
-            f"reset_to returned {type(start).__name__}, but must return what reset() does: (observation, info)",
-        )
+        if not (isinstance(start, tuple) and len(start) == 2 and isinstance(start[1], dict)):
+            what = type(start).__name__
+            raise ValueError(f"reset_to returned {what}, but must return what reset() does: (observation, info)")
         return start[0], {**start[1], **self._tags(ticket)}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
