@@ -84,7 +84,7 @@ class Curriculum:
         return Cells(*divmod(index, self.n_levels))
 
     def assign_one(self) -> tuple[int, int]:
-        """Draw one cell, (context, level): the same as ``assign(1)``, in a quarter of its time."""
+        """Draw one cell, (context, level): the same as ``assign(1)``, in a third of its time."""
         cumulative, last = self._cumulated()
         index = min(int(cumulative.searchsorted(self._generator.random() * cumulative[-1], side="right")), last)
         if len(cumulative) == self.n_contexts:
