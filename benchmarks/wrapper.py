@@ -1,12 +1,15 @@
 """Environment steps a second with and without the wrapper, in one process and across processes, beside Syllabus's.
 
-    python benchmarks/wrapper.py [--seconds 0.5] [--rounds 15] [--skip-fetch] [--skip-async]
+    python benchmarks/wrapper.py [--seconds 0.1] [--rounds 30] [--builds 5] [--skip-fetch] [--skip-async]
 
 All variants run the same environments with the same actions and resets, so the same physics (checked at the end), and
-the same number of steps a round, interleaved: on a shared machine single runs mean nothing. Sync is measured in CPU
-seconds of the process, for the same reason; async in seconds. Overhead is the median over rounds of the time ratio to
-the plain vector environment in the same round, with its quartiles; overhead_best compares the best rounds, which others
-on the machine disturb least. The last line is one JSON object.
+the same number of steps a round, in turns: on a shared machine single runs mean nothing. Overhead is the median over
+all rounds of the time ratio to the plain vector environment in the same round, with its quartiles and the 95% interval
+of the median. Sync is measured in CPU seconds of the process, which others on the machine disturb less (overhead_wall
+is the same on the wall); async in seconds. Where objects happen to lie in memory favours one variant or another by
+some tenths of a per cent for as long as they live, so everything is built anew several times; ``control`` is the plain
+vector environment a second time, and how far it is from 0 says what the figures can resolve. The last line is one JSON
+object.
 """
 
 from __future__ import annotations
@@ -105,45 +108,66 @@ def syllabus(make, key, vector):
     return vector(fns, autoreset_mode=MODE), stop
 
 
-def seconds_for(envs, actions, repeats, clock):
-    start = clock()
+def seconds_for(envs, actions, repeats):
+    """CPU seconds of this process and seconds on the wall, and the last observation."""
+    cpu, wall = time.process_time(), time.perf_counter()
     for _ in range(repeats):
         for action in actions:
             last = envs.step(action)
-    return clock() - start, last[0]
+    return (time.process_time() - cpu, time.perf_counter() - wall), last[0]
 
 
 def first_reset(label, envs):
     """Wrappers reset with the seed, then to their task; the plain environment does both as well, to draw the same."""
     envs.reset(seed=0)
-    if label == "plain":
+    if label in ("plain", "control"):
         envs.reset()
 
 
-def compare(name, vector, variants, seconds, rounds):
-    """Return the median steps a second of every variant, and its overhead over the plain vector environment."""
+def compare(name, vector, variants, seconds, rounds, builds):
+    """Steps a second of every variant, and its overhead over the plain one; the rounds of all builds are pooled."""
+    times = {label: [] for label in variants}
+    same = dict.fromkeys(variants, True)
+    for build in range(builds):
+        steps, measured, equal = _one_build(name, vector, _rotated(variants, build), seconds, rounds)
+        for label in variants:
+            times[label] += [(cpu / steps, wall / steps) for cpu, wall in measured[label]]
+            same[label] &= equal[label]
+    clock = 0 if vector is SyncVectorEnv else 1
+    return {label: _numbers(times["plain"], times[label], clock, same[label]) for label in variants}
+
+
+def _one_build(name, vector, variants, seconds, rounds):
+    """Make every variant and time them in turns: steps a round, (CPU, wall) seconds of each, whether physics agree."""
     make, key = ENVS[name], "is_success" if name == "fetch" else success
     made = {label: variant(make, key, vector) for label, variant in variants.items()}
-    clock = time.process_time if vector is SyncVectorEnv else time.perf_counter
     sample = made["plain"][0]
     sample.action_space.seed(0)
     actions = [sample.action_space.sample() for _ in range(10 if name == "fetch" else 100)]
-    repeats = 1
     for label, (envs, _) in made.items():
         first_reset(label, envs)
-        once, _ = seconds_for(envs, actions, 2, clock)  # warms up
-        repeats = max(repeats, round(2 * seconds / once)) if label == "plain" else repeats
+        seconds_for(envs, actions, 1)  # warms up
+    once = seconds_for(sample, actions, 1)[0][1]
+    for label in made:
+        if label != "plain":
+            seconds_for(made[label][0], actions, 1)
+    repeats = max(1, round(seconds / once))
     times, seen = {label: [] for label in made}, {}
     for turn in range(rounds):
-        for label in [*made][turn % len(made) :] + [*made][: turn % len(made)]:
-            passed, seen[label] = seconds_for(made[label][0], actions, repeats, clock)
+        for label in _rotated(made, turn):
+            passed, seen[label] = seconds_for(made[label][0], actions, repeats)
             times[label].append(passed)
     same = {label: np.array_equal(_flat(seen["plain"]), _flat(observation)) for label, observation in seen.items()}
     for envs, stop in made.values():
         envs.close()
         stop()
-    steps = repeats * len(actions) * N
-    return {label: _numbers(steps, times["plain"], measured, same[label]) for label, measured in times.items()}
+    return repeats * len(actions) * N, times, same
+
+
+def _rotated(labelled, turn):
+    """The same dict, begun elsewhere: nobody is always first."""
+    items = [*labelled.items()]
+    return dict(items[turn % len(items) :] + items[: turn % len(items)])
 
 
 def _flat(observation):
@@ -151,14 +175,19 @@ def _flat(observation):
     return np.concatenate([np.ravel(part) for part in parts])
 
 
-def _numbers(steps, plain_times, times, same):
-    ratios = [t / p - 1 for p, t in zip(plain_times, times, strict=True)]
-    low, median, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
+def _numbers(plain_times, times, clock, same):
+    ratios = np.sort([t[clock] / p[clock] - 1 for p, t in zip(plain_times, times, strict=True)])
+    low, median, high = np.quantile(ratios, [0.25, 0.5, 0.75])
+    n = len(ratios)
+    far = round(0.98 * n**0.5)  # ranks of the median's 95% interval (normal approximation of the binomial)
+    between = ratios[max(0, n // 2 - far)], ratios[min(n - 1, n // 2 + far)]
+    walls = [t[1] / p[1] - 1 for p, t in zip(plain_times, times, strict=True)]
     return {
-        "steps_per_second": round(steps / statistics.median(times)),
-        "overhead": round(median, 4),
-        "overhead_quartiles": [round(low, 4), round(high, 4)],
-        "overhead_best": round(min(times) / min(plain_times) - 1, 4),
+        "steps_per_second": round(1 / statistics.median(t[clock] for t in times)),
+        "overhead": round(float(median), 4),
+        "overhead_quartiles": [round(float(low), 4), round(float(high), 4)],
+        "overhead_interval": [round(float(bound), 4) for bound in between],
+        "overhead_wall": round(statistics.median(walls), 4),
         "same_physics": same,
     }
 
@@ -175,23 +204,24 @@ def peers():
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=0.5)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--seconds", type=float, default=0.1, help="of a round, about")
+    parser.add_argument("--rounds", type=int, default=30, help="in turns, of every build")
+    parser.add_argument("--builds", type=int, default=5, help="times that all environments are made anew")
     parser.add_argument("--skip-fetch", action="store_true")
     parser.add_argument("--skip-async", action="store_true")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
-    variants = {"plain": plain, "scout": scout, **peers()}
+    variants = {"plain": plain, "control": plain, "scout": scout, **peers()}
     results = {}
     for name in ENVS:
         if name == "fetch" and arguments.skip_fetch:
             continue
         for mode, vector in (("sync", SyncVectorEnv), ("async", AsyncVectorEnv))[: 1 if arguments.skip_async else 2]:
-            result = compare(name, vector, variants, arguments.seconds, arguments.rounds)
+            result = compare(name, vector, variants, arguments.seconds, arguments.rounds, arguments.builds)
             results[f"{name}, {mode}"] = result
             for label, numbers in result.items():
-                rate, median, (low, high), best, same = numbers.values()
-                spread = f"(quartiles {low:+.2%} to {high:+.2%}; best rounds {best:+.2%})"
+                rate, median, (low, high), (least, most), wall, same = numbers.values()
+                spread = f"(95% {least:+.2%} to {most:+.2%}; quartiles {low:+.2%} to {high:+.2%}; wall {wall:+.2%})"
                 note = "" if same else "; NOT the same physics"
                 print(f"{name}, {mode}: {label:9} {rate:>8} steps/s  {median:+.2%} {spread}{note}", flush=True)
     print(json.dumps({"envs": N, "load": os.getloadavg()[0], "numpy": np.__version__, "results": results}))

@@ -58,6 +58,17 @@ def test_drawing_in_pieces_is_drawing_at_once():
     assert [c.context[0] for c in got] == cells.context.tolist()
 
 
+@pytest.mark.parametrize("key", rules.RULES)
+def test_one_cell_is_drawn_as_by_assign(key):
+    single, listed = make(key), make(key)
+    for curriculum in (single, listed):
+        play(curriculum, 60, np.random.default_rng(0))
+    for _ in range(50):
+        cells = listed.assign(1)
+        assert single.assign_one() == (cells.context[0], cells.level[0])
+    assert {type(value) for value in single.assign_one()} == {int}
+
+
 def test_record_closes_a_window_by_itself():
     one_by_one, at_once = make(window=5), make(window=5)
     learner = np.random.default_rng(0)

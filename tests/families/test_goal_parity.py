@@ -67,3 +67,37 @@ def test_level_0_is_what_a_stock_reset_leaves(key):
         ours = home.target_starts({name: array[None] for name, array in contexts.items()})
         for name, array in stock.items():
             np.testing.assert_array_equal(ours[name][0], array, err_msg=name)
+
+
+@pytest.mark.parametrize("key", MAZES)
+def test_leaving_out_contacts_that_cannot_be_changes_nothing(bank_of, key):
+    """Against ``mj_forward`` and ``mj_step`` in every step: balls pushed about, and at top speed into walls."""
+    from mujoco import mj_forward, mj_step
+
+    from scout_rl.families import family
+    from scout_rl.families.pointmaze.simulator import MAX_SPEED, Simulator
+    from scout_rl.settings import SETTINGS
+
+    class Everything(Simulator):
+        def advance(self, state, action):
+            state.batch.write("qvel", state.read[0][:, 2:].clip(-MAX_SPEED, MAX_SPEED))
+            for ctrl, row, data in zip(state.batch.views("ctrl"), action, state.batch.data, strict=True):
+                mj_forward(self.pool.model, data)
+                ctrl[:] = row
+                mj_step(self.pool.model, data)
+
+    contexts = {name: array[:32] for name, array in bank_of(key).train.contexts.items()}
+    starts = family("pointmaze").target_starts(contexts)
+    ours, reference = simulator_of(key), Everything(SETTINGS[key].task)
+    touched = fastest = 0.0
+    for held in (3, 100):
+        pushes = np.random.default_rng(held).uniform(-1.5, 1.5, (400 // held + 1, 32, 2))
+        a, b = ours.reset_to(starts), reference.reset_to(starts)
+        for action in np.repeat(pushes, held, axis=0)[:400].astype(np.float32):
+            position, squared = a.read[1], (a.read[0][:, 2:] ** 2).sum(axis=1)
+            touched += ours.maze.may_touch(position, squared).mean() / 800
+            a, b = ours.step(a, action)[0], reference.step(b, action)[0]
+            np.testing.assert_array_equal(a.read[0], b.read[0])
+            fastest = max(fastest, float(squared.max()))
+    assert 0.1 < touched < 0.9
+    assert fastest > MAX_SPEED**2

@@ -90,10 +90,10 @@ class Spy(Curriculum):
         self.assigned: list[tuple[int, int]] = []
         self.recorded: list[tuple[int, int, bool]] = []
 
-    def assign(self, n: int) -> Any:
-        cells = super().assign(n)
-        self.assigned += list(zip(cells.context.tolist(), cells.level.tolist(), strict=True))
-        return cells
+    def assign_one(self) -> tuple[int, int]:
+        cell = super().assign_one()
+        self.assigned.append(cell)
+        return cell
 
     def record(self, context: int, level: int, success: Any, signal: float | None = None) -> Any:
         self.recorded.append((context, level, bool(success)))

@@ -211,3 +211,21 @@ def test_one_stream_in_one_process_and_across_processes():
         streams.append(curriculum.assigned[: len(curriculum.recorded)])
         envs.close()
     assert streams[0] == streams[1]
+
+
+def test_a_wrapper_around_environments_of_this_process_steps_them_and_nothing_else():
+    """Also where a subclass steps in its own way."""
+
+    class Counting(CurriculumVectorEnv):
+        steps = 0
+
+        def step(self, actions):
+            self.steps += 1
+            return super().step(actions)
+
+    for cls in (CurriculumVectorEnv, Counting):
+        assignments = Assignments(Spy())
+        envs = cls(SyncVectorEnv([MakeProbe(assignments)] * N), assignments)
+        ended = run(envs, AutoresetMode.NEXT_STEP, 50)
+        assert len(ended) == assignments.finished > 0
+        assert envs.steps == 50 if cls is Counting else envs.step == envs.env.step

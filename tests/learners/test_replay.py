@@ -10,16 +10,19 @@ from scipy import stats
 from scout_rl.learners import replay
 from tests.learners.goal_episodes import telling
 
+ADD = jax.jit(replay.add)
+SAMPLE = jax.jit(replay.sample, static_argnums=(2, 3, 4))
 
-def filled(n_added, capacity, horizon, window=4, n_groups=1):
+
+def filled(n_added, capacity, horizon, window=2, n_groups=1):
     ring = replay.empty(capacity, horizon, 2, 2, 2)
     for first in range(0, n_added, window):
-        ring = replay.add(ring, telling(first, min(window, n_added - first), horizon, n_groups))
+        ring = ADD(ring, telling(first, window, horizon, n_groups))
     return ring
 
 
 def drawn(ring, n, k, seed=0, n_groups=0):
-    return jax.tree.map(np.asarray, replay.sample(ring, jax.random.key(seed), n, k, n_groups))
+    return jax.tree.map(np.asarray, SAMPLE(ring, jax.random.key(seed), n, k, n_groups))
 
 
 @settings(max_examples=30, deadline=None)
@@ -77,11 +80,11 @@ def test_the_ring_forgets_the_oldest():
 def test_balanced_minibatches_have_their_quotas():
     ring = replay.empty(64, 4, 2, 2, 2)
     uneven = telling(0, 40, 4)._replace(group=np.array([0] * 37 + [2] * 3, np.int32))  # group 1 is empty
-    got = drawn(replay.add(ring, uneven), 256, 4, n_groups=3)
+    got = drawn(ADD(ring, uneven), 256, 4, n_groups=3)
     group = np.where(got.observation[:, 0] < 37, 0, 2)
     assert np.bincount(group, minlength=3).tolist() == [128, 0, 128]  # the empty group cedes its rows
     assert set(got.observation[group == 2, 0].astype(int)) == {37, 38, 39}
-    counts = np.bincount(drawn(replay.add(ring, uneven), 60_000, 4, 1, 3).observation[:, 0].astype(int), minlength=40)
+    counts = np.bincount(drawn(ADD(ring, uneven), 60_000, 4, 1, 3).observation[:, 0].astype(int), minlength=40)
     assert stats.chisquare(counts[:37]).pvalue > 0.001
     assert stats.chisquare(counts[37:]).pvalue > 0.001
     three = drawn(filled(30, 32, 4, n_groups=3), 300, 4, n_groups=3)

@@ -164,14 +164,13 @@ class Assignments:
         slot.again = deque(self._again.popleft() if self._again else [])
 
     def _draw(self) -> Ticket:
-        if os.getpid() != self.curriculum.process and multiprocessing.parent_process() is not None:
+        if multiprocessing.parent_process() is not None and os.getpid() != self.curriculum.process:
             raise RuntimeError(  # here, and not when it was made: a worker's errors reach the main process from reset()
                 "cells were drawn from a copy of the curriculum in a worker process: make Assignments once, in the "
                 "process that trains, outside the functions that make environments"
             )
-        cells = self.curriculum.assign(1)
         self.issued += 1
-        return Ticket(self._number(), int(cells.context[0]), int(cells.level[0]), self.curriculum.windows)
+        return Ticket(self._number(), *self.curriculum.assign_one(), self.curriculum.windows)
 
     def _note_start(self, ticket: Ticket) -> None:
         age = self.curriculum.windows - ticket.window

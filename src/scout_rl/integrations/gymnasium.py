@@ -62,11 +62,10 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
             self.env.reset(seed=seed, options=options)
         ticket = self._ticket = self._next()
         self._success = None
-        start = self._reset_to(self.env, ticket.context, ticket.level)
-        require(
-            isinstance(start, tuple) and len(start) == 2 and isinstance(start[1], dict),
-            f"reset_to returned {type(start).__name__}, but must return what reset() does: (observation, info)",
-        )
+        start: Any = self._reset_to(self.env, ticket.context, ticket.level)
+        if not (isinstance(start, tuple) and len(start) == 2 and isinstance(start[1], dict)):
+            what = type(start).__name__
+            raise ValueError(f"reset_to returned {what}, but must return what reset() does: (observation, info)")
         return start[0], {**start[1], **self._tags(ticket)}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
@@ -155,8 +154,9 @@ class CurriculumEnv(_CellEnv):
             self._slot.finish(ticket.number, success)
 
     def _tags(self, ticket: Ticket) -> dict[str, Any]:
-        tags = super()._tags(ticket)
-        return tags if self._slot is not None else {**tags, TICKET: ticket.number}
+        if self._slot is not None:
+            return {CONTEXT: ticket.context, LEVEL: ticket.level}
+        return {CONTEXT: ticket.context, LEVEL: ticket.level, TICKET: ticket.number}
 
     def _drop(self) -> None:
         if self._slot is not None and self._ticket is not None:

@@ -108,6 +108,8 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):  # type: ignore[misc]
         super().__init__(env)
         self.cells = RemoteCells(assignments, _processes(env), self._send)
         self._mode = env.metadata.get("autoreset_mode", AutoresetMode.SAME_STEP)
+        if not self.cells.envs and type(self).step is CurriculumVectorEnv.step:
+            self.step = env.step  # type: ignore[method-assign]  # there is nothing to do around it
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -124,8 +126,6 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):  # type: ignore[misc]
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step all; outcomes are reported, and new cells sent, before this returns."""
         result = self.env.step(actions)
-        if not self.cells.envs:
-            return result  # type: ignore[no-any-return]
         infos = result[4]
         if self._mode is AutoresetMode.NEXT_STEP:  # these were reset while others made their last step
             self._note_starts(infos)

@@ -13,6 +13,7 @@ from scout_rl.bank import ContextBank
 from scout_rl.families.family import Solution, States
 from scout_rl.families.fetch import contexts, operator, solver
 from scout_rl.families.fetch.simulator import Simulator
+from scout_rl.families.fetch.stock import StockFetch
 from scout_rl.families.goal_batch import GoalObservation
 from scout_rl.families.mujoco_batch import Array
 from scout_rl.families.solution_ladder import solution_ladder, time_rungs
@@ -88,6 +89,10 @@ class Fetch:
             as_starts=_simulator().as_starts,
             must_hold=in_air if source == "manual" else None,
         )
+
+    def stock_env(self, setting: Setting, context: Mapping[str, Array], *, pixels: int = 0) -> StockFetch:
+        """The unmodified environment, started in the context."""
+        return StockFetch(_simulator(), context, pixels)
 
 
 def _inside(seen: GoalObservation) -> Array:

@@ -13,6 +13,7 @@ from scout_rl.bank import ContextBank
 from scout_rl.families.family import Solution, States
 from scout_rl.families.metaworld import contexts, grasp_checks, operator, solver
 from scout_rl.families.metaworld.simulator import Simulator
+from scout_rl.families.metaworld.stock import StockTask
 from scout_rl.families.solution_ladder import solution_ladder, time_rungs
 from scout_rl.ladder_validation import Report
 from scout_rl.settings import Setting
@@ -64,6 +65,10 @@ class MetaWorld:
     def check_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], ladder: States, source: str = "manual") -> Report:
         """Offline validation; every scaffold of a hand-built ladder that lifts the object has to rest in the grasp."""
         return grasp_checks.check_ladder(solver.shared_simulator(), ladder, source)
+
+    def stock_env(self, setting: Setting, context: Mapping[str, NDArray[Any]], *, pixels: int = 0) -> StockTask:
+        """The unmodified environment, started in the context."""
+        return StockTask(solver.HORIZON, context, pixels)
 
 
 FAMILY = MetaWorld()

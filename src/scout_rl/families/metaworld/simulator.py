@@ -112,6 +112,8 @@ class Handle:
         )
         self.radius = _RADIUS[self.task]
         self.rows = np.empty((self.n, 21))
+        self.parts = [(e.step, place, row) for e, place, row in zip(environments, self.shelf, self.rows, strict=True)]
+        """What each environment's step takes that never changes."""
         self.frame = np.empty((self.n, N_FRAME))
         self.seen: GoalObservation = {}
 
@@ -139,7 +141,7 @@ class Simulator:
 
         self.threads.each(restore, handle.n)
         handle.frame = _frame(rows)
-        handle.seen = _see(handle, np.concatenate([handle.frame, handle.frame, handle.goal], axis=1))
+        handle.seen = goal_view(np.concatenate([handle.frame, handle.frame, handle.goal], axis=1), handle.shelf)
         return handle
 
     def get_states(self, state: Handle) -> States:
@@ -169,17 +171,18 @@ class Simulator:
     def step(self, state: Handle, action: Any) -> tuple[Handle, Transition]:
         """One step of every environment."""
         action = _checked(action, state.n)
-        environments, shelf, rows = state.environments, state.shelf, state.rows
-        target = np.array([environment.mocap_pos for environment in environments])
+        target = np.array([environment.mocap_pos for environment in state.environments])
         target = (target + action[:, :3] * ACTION_SCALE).clip(state.mocap_low, state.mocap_high)
-        control = action[:, 3:] * _BOTH_FINGERS
+        parts, controls, targets = state.parts, list(action[:, 3:] * _BOTH_FINGERS), list(target)
 
-        work = [environment.step for environment in environments]
-        rows_of = list(zip(control, target, shelf, rows, strict=True))
-        self.threads.each(lambda i: work[i](*rows_of[i]), state.n)
-        previous, state.frame = state.frame, _frame(rows)
+        def one(i: int) -> None:
+            step, shelf, row = parts[i]
+            step(controls[i], targets[i], shelf, row)
+
+        self.threads.each(one, state.n)
+        previous, state.frame = state.frame, _frame(state.rows)
         stacked = np.concatenate([state.frame, previous, state.goal], axis=1)
-        state.seen = _see(state, stacked.clip(state.observation_low, state.observation_high))
+        state.seen = goal_view(stacked.clip(state.observation_low, state.observation_high), state.shelf)
         state.step_count += 1
         success = self.is_success(state)
         never = np.zeros(state.n, dtype=np.bool_)
@@ -216,16 +219,16 @@ def _frame(rows: Array) -> NDArray[np.float64]:
     frame = np.zeros((len(rows), N_FRAME))
     apart = rows[:, 3:6] - rows[:, 6:9]
     frame[:, :3] = rows[:, :3]
-    frame[:, 3] = np.clip(np.sqrt(np.vecdot(apart, apart)) / 0.1, 0.0, 1.0)
+    frame[:, 3] = (np.sqrt(np.vecdot(apart, apart)) / 0.1).clip(0.0, 1.0)
     frame[:, 4:7] = rows[:, 9:12]
     frame[:, 7:11] = Rotation.from_matrix(rows[:, 12:].reshape(-1, 3, 3), assume_valid=True).as_quat()
     return frame
 
 
-def _see(handle: Handle, stacked: NDArray[np.float64]) -> GoalObservation:
-    """The goal moved out of the stock observation, for relabelling replaces it; the shelf's place stays in."""
+def goal_view(stacked: NDArray[np.float64], shelf: Array) -> GoalObservation:
+    """The goal moved out of stock observations [n, 39], for relabelling replaces it; the shelf's place stays in."""
     return {
-        "observation": np.concatenate([stacked[:, : 2 * N_FRAME], handle.shelf], axis=1),
+        "observation": np.concatenate([stacked[:, : 2 * N_FRAME], shelf], axis=1),
         "achieved_goal": stacked[:, 4:7].copy(),
         "desired_goal": stacked[:, 2 * N_FRAME :].copy(),
     }

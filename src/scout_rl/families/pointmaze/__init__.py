@@ -13,6 +13,7 @@ from scout_rl.families.family import Solution, States
 from scout_rl.families.mujoco_batch import Array
 from scout_rl.families.pointmaze import contexts, operator, solver
 from scout_rl.families.pointmaze.simulator import Simulator, simulator
+from scout_rl.families.pointmaze.stock import StockMaze
 from scout_rl.families.solution_ladder import solution_ladder, time_rungs
 from scout_rl.families.start_checks import check_starts
 from scout_rl.ladder import level_fractions
@@ -73,6 +74,10 @@ class PointMaze:
             settle=np.zeros(2),
             as_starts=simulated.as_starts,
         )
+
+    def stock_env(self, setting: Setting, context: Mapping[str, Array], *, pixels: int = 0) -> StockMaze:
+        """The unmodified environment, started in the context."""
+        return StockMaze(simulator(setting.task), context, pixels)
 
 
 FAMILY = PointMaze()
