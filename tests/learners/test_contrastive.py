@@ -15,7 +15,8 @@ torch = pytest.importorskip("torch")
 @pytest.mark.parametrize("energy", ["distance", "product"])
 def test_info_nce_against_torch(energy):
     learner = Contrastive(**SMALL, energy=energy, representation=8)
-    state = state_of(learner)
+    fresh = learner.init(jax.random.key(0), SPACE, 4).learned
+    state = state_of()._replace(learned=fresh._replace(inputs=state_of().learned.inputs))
     batch = replay.sample(state.replay, jax.random.key(4), 32, 4)
     seen = inputs(state, batch.observation, batch.hindsight)  # positives are later states, relabelled or not
     left = mlp(state.learned.critic.action, np.concatenate([seen[:, :5], batch.action], axis=-1))
@@ -40,7 +41,9 @@ def test_the_papers_constants():
 def test_it_has_no_signal():
     learner = Contrastive(**SMALL)
     with pytest.raises(ValueError, match="no TD error"):
-        learner.learn(state_of(learner), random_episodes(0), jax.random.key(0), with_signal=True)
+        learner.learn(
+            learner.init(jax.random.key(0), SPACE, 4), random_episodes(0), jax.random.key(0), with_signal=True
+        )
 
 
 def test_it_solves_a_tiny_problem():

@@ -20,13 +20,17 @@ SPACE = GoalSpace(observation=5, goal=3, action=2, horizon=6)
 SMALL = {"hidden": (16, 16), "batch": 32, "warmup": 1, "capacity": 60, "updates": 1}
 
 
+BASE = SAC(**SMALL)
+"""Whose state most tests use: a state is a plain pytree, and compiling another learner's update takes seconds."""
+
+
 @functools.cache
 def learn_of(learner, with_signal=False):
     return jax.jit(functools.partial(learner.learn, with_signal=with_signal))
 
 
 @functools.cache
-def state_of(learner):
+def state_of(learner=BASE):
     """A state after two windows of random episodes, so that nothing is at its initial value."""
     state = learner.init(jax.random.key(0), SPACE, 4)
     for i in range(2):
@@ -88,8 +92,7 @@ def test_log_deviations_stay_in_their_range():
 
 
 def test_targets_and_losses_against_numpy():
-    learner = SAC(**SMALL, gamma=0.9)
-    state = state_of(learner)
+    learner, state = SAC(**SMALL, gamma=0.9), state_of()
     learned, batch, key = state.learned, batch_of(state), jax.random.key(5)
     noise = np.asarray(jax.random.normal(jax.random.split(key)[0], batch.action.shape))
     seen = inputs(state, batch.next_observation, batch.goal)
@@ -130,10 +133,9 @@ def test_entropy_is_tuned_towards_minus_the_number_of_actions():
 
 
 def test_one_gradient_step_is_adams_and_the_targets_follow():
-    learner = SAC(**SMALL, tau=0.1, learning_rate=1e-2)
-    state = state_of(learner)
+    learner, state = SAC(**SMALL, tau=0.1, learning_rate=1e-2), state_of()
     learned, batch, key = state.learned, batch_of(state), jax.random.key(9)
-    after, _ = learner.gradient_step(learned, batch, key)
+    after, _ = jax.jit(learner.gradient_step)(learned, batch, key)
     of_critic, of_actor = jax.random.split(jax.random.fold_in(key, 1))
     gradient = jax.grad(lambda c: learner.critic_loss(learned, c, batch, of_critic)[0])(learned.critic)
     weight = torch.nn.Parameter(torch.tensor(np.asarray(learned.critic.layers[1].weight)))
@@ -158,11 +160,10 @@ def test_one_gradient_step_is_adams_and_the_targets_follow():
 
 
 def test_the_signal_is_the_mean_absolute_td_error_before_the_update():
-    learner = SAC(**SMALL)
-    state, episodes, key = state_of(learner), random_episodes(7), jax.random.key(3)
+    state, episodes, key = state_of(), random_episodes(7), jax.random.key(3)
     frozen = SAC(**SMALL, normalise_until=1)  # statistics no longer move, so the state's own are what the signal uses
-    signal = learn_of(frozen, True)(state, episodes, key).signal
     of_signal = jax.random.split(key)[0]
+    signal = jax.jit(frozen.signals)(state.learned, episodes, of_signal)
     chunk_key = jax.random.split(of_signal, 1)[0]
     n, horizon = episodes.action.shape[:2]
     goal = np.repeat(episodes.goal[:, None], horizon, 1).reshape(n * horizon, -1)
@@ -180,7 +181,7 @@ def test_the_signal_is_the_mean_absolute_td_error_before_the_update():
     np.testing.assert_allclose(signal, np.abs(target - value).reshape(n, horizon).mean(1), rtol=2e-4)
     other = SAC(**SMALL, normalise_until=1, signal="disagreement")
     both = np.stack([mlp(state.learned.critic, rows, i)[:, 0] for i in range(2)])
-    found = learn_of(other, True)(state, episodes, key).signal
+    found = jax.jit(other.signals)(state.learned, episodes, of_signal)
     np.testing.assert_allclose(found, both.std(0).reshape(n, horizon).mean(1), rtol=2e-4)
 
 
@@ -206,8 +207,7 @@ def test_inputs_are_normalised_until_then_frozen():
     np.testing.assert_allclose(found.mean, met.mean(0), rtol=1e-6)
     np.testing.assert_allclose(found.deviation, met.std(0), rtol=1e-3)
     assert int(state.learned.windows) == 3
-    raw = SAC(**SMALL, normalise_until=0)
-    untouched = state_of(raw).learned.inputs.observation
+    untouched = normaliser.fresh(5)
     np.testing.assert_array_equal(untouched(jnp.array([[1.5, -2, 0, 3, 4]]), 5.0), [[1.5, -2, 0, 3, 4]])
     assert normaliser.fresh(3).deviation.tolist() == [1, 1, 1]
 
@@ -225,7 +225,7 @@ def test_nothing_is_learned_before_the_warmup():
 
 def test_exploration_mixes_policy_noise_and_random_actions():
     learner = SAC(**SMALL, random_action=0.25, action_noise=0.1)
-    policy = learner.policy(state_of(learner))
+    policy = learner.policy(state_of())
     observation, goal = np.zeros((4000, 5), np.float32), np.zeros((4000, 3), np.float32)
     noise = jax.tree.map(lambda a: a[0], learner.noise(jax.random.key(0), (1, 4000, 2)))
     action = np.asarray(learner.explore(policy, observation, goal, noise))
@@ -245,7 +245,8 @@ def test_exploration_mixes_policy_noise_and_random_actions():
 
 def test_more_critics_and_a_subset():
     learner = SAC(**SMALL, critics=5, subset=2, layer_norm=True)
-    state = state_of(learner)
+    fresh = learner.init(jax.random.key(0), SPACE, 4).learned
+    state = state_of()._replace(learned=fresh._replace(inputs=state_of().learned.inputs))
     assert state.learned.critic.layers[0].weight.shape == (5, 10, 16)
     batch, key = batch_of(state), jax.random.key(2)
     chosen = np.asarray(jax.random.choice(jax.random.split(key)[1], 5, (2,), replace=False))
@@ -258,8 +259,8 @@ def test_more_critics_and_a_subset():
 
 
 def test_runs_can_be_vmapped():
-    learner = SAC(**SMALL)
-    states = jax.vmap(lambda key: learner.init(key, SPACE, 4))(jax.random.split(jax.random.key(0), 3))
+    learner = BASE
+    states = jax.jit(jax.vmap(lambda key: learner.init(key, SPACE, 4)))(jax.random.split(jax.random.key(0), 3))
     episodes = jax.tree.map(lambda *a: np.stack(a), *(random_episodes(i) for i in range(3)))
     keys = jax.random.split(jax.random.key(1), 3)
     together = jax.jit(jax.vmap(learner.learn))(states, episodes, keys)

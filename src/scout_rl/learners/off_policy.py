@@ -228,11 +228,12 @@ class OffPolicy(ABC):
 
         def steps(learned: Learned) -> tuple[Learned, dict[str, Array]]:
             keys = jax.random.split(of_steps, self.updates)
+            batches = jax.vmap(lambda key: self.minibatch(filled, n_groups, key))(keys)  # at once: fewer, larger draws
 
-            def step(learned: Learned, key: Array) -> tuple[Learned, dict[str, Array]]:
-                return self.gradient_step(learned, self.minibatch(filled, n_groups, key), key)
+            def step(learned: Learned, now: tuple[Transitions, Array]) -> tuple[Learned, dict[str, Array]]:
+                return self.gradient_step(learned, *now)
 
-            learned, numbers = jax.lax.scan(step, learned, keys, unroll=math.gcd(self.updates, UNROLL))
+            learned, numbers = jax.lax.scan(step, learned, (batches, keys), unroll=math.gcd(self.updates, UNROLL))
             return learned, {name: value.mean() for name, value in numbers.items()}
 
         shapes = jax.eval_shape(steps, learned)[1]

@@ -52,7 +52,8 @@ class SAC(OffPolicy):
     def values(self, learned: Learned, critic: MLP, observation: Array, action: Array, goal: Array) -> Array:
         """[critics, B]."""
         rows = jnp.concatenate([*self.seen(learned.inputs, observation, goal), action], axis=-1)
-        return jax.vmap(lambda one: one(rows)[..., 0])(critic)
+        rows = jnp.broadcast_to(rows, (*critic.layers[0].bias.shape[:1], *rows.shape))  # else XLA transposes weights
+        return jax.vmap(lambda one, rows: one(rows)[..., 0])(critic, rows)
 
     def targets(self, learned: Learned, batch: Transitions, key: Array) -> Array:
         """r + gamma * (min Q' - alpha * log pi), the next action drawn from the policy."""
