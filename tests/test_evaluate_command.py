@@ -18,7 +18,7 @@ from scout_rl.families.minigrid import MiniGrid
 from scout_rl.families.minigrid.stock import Stock
 from scout_rl.settings import setting
 from scout_rl.train import train
-from tests.test_train import tiny
+from tests.run_helpers import tiny
 
 LAST = 6
 command = importlib.import_module("scout_rl.commands.evaluate")
