@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from scout_rl.families import cell_grid
 from scout_rl.families.fetch import picture as fetch_picture
 from scout_rl.families.pointmaze import picture as maze_picture
 from scout_rl.ladder_picture import mujoco_renders
@@ -19,7 +20,7 @@ def test_the_maze_from_above(ladder_of, tmp_path):
 
 
 def test_fetch_without_offscreen_gl_is_sketched_with_a_reason(ladder_of, tmp_path, monkeypatch):
-    monkeypatch.setattr(fetch_picture, "mujoco_renders", lambda: False)
+    monkeypatch.setattr(cell_grid, "mujoco_renders", lambda: False)
     said = []
     assert not fetch_picture.draw(tmp_path / "fetch.png", ladder_of("fetch-conflict")[1], (0, 9), said.append)
     assert said == [

@@ -191,7 +191,7 @@ def test_the_validator_of_stock_environments_agrees(metaworld, bank_of):
 def test_cells_are_drawn_with_and_without_offscreen_gl(metaworld, bank_of, tmp_path, monkeypatch):
     contexts = {name: array[[0, 16]] for name, array in bank_of("metaworld-conflict-small").train.contexts.items()}
     ladder = metaworld.starts(contexts, 2)
-    monkeypatch.setattr(picture, "mujoco_renders", lambda: False)
+    monkeypatch.setattr("scout_rl.families.cell_grid.mujoco_renders", lambda: False)
     said = []
     assert not picture.draw(tmp_path / "sketch.png", ladder, (0, 1), said.append)
     assert (tmp_path / "sketch.png").stat().st_size > 2000

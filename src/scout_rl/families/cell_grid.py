@@ -7,8 +7,28 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import mujoco
+
+from scout_rl.ladder_picture import mujoco_renders
+
 N_COLOURS = 224
 """Of the palette: pictures stay small enough for documentation."""
+
+
+def renders(say: Callable[[str], None]) -> bool:
+    """Whether MuJoCo can render offscreen here; ``say`` is told what happens where it cannot."""
+    rendered = mujoco_renders()
+    if not rendered:
+        say("MuJoCo finds no offscreen GL here (try MUJOCO_GL=osmesa or egl): the cells are sketched from the side.")
+    return rendered
+
+
+def free_camera(look_at: tuple[float, float, float], *, distance: float, azimuth: float, elevation: float) -> Any:
+    """A camera that looks at a point."""
+    camera = mujoco.MjvCamera()
+    camera.lookat[:] = look_at
+    camera.distance, camera.azimuth, camera.elevation = distance, azimuth, elevation
+    return camera
 
 
 def draw_cells(

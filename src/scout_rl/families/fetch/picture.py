@@ -10,11 +10,10 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from scout_rl.families.cell_grid import draw_cells
+from scout_rl.families.cell_grid import draw_cells, free_camera, renders
 from scout_rl.families.fetch.contexts import TABLE_Z
 from scout_rl.families.fetch.simulator import home
 from scout_rl.families.mujoco_batch import Array, restore_data
-from scout_rl.ladder_picture import mujoco_renders
 
 WIDTH, HEIGHT = 200, 200
 CAMERA = {"distance": 1.4, "azimuth": 115.0, "elevation": -18.0}
@@ -31,14 +30,9 @@ def draw(
     model, data = copy.copy(home().model), mujoco.MjData(home().model)
     model.geom_rgba[model.body_mocapid[model.geom_bodyid] >= 0, 3] = 0  # lines that only say where the mocap target is
     model.site("target0").rgba[:], model.site("target0").size[0] = (1, 0, 0, 1), 0.025
-    rendered = mujoco_renders()
-    if not rendered:
-        say("MuJoCo finds no offscreen GL here (try MUJOCO_GL=osmesa or egl): the cells are sketched from the side.")
+    rendered = renders(say)
     renderer = mujoco.Renderer(model, HEIGHT, WIDTH) if rendered else None
-    camera = mujoco.MjvCamera()
-    camera.lookat[:] = LOOK_AT
-    for name, value in CAMERA.items():
-        setattr(camera, name, value)
+    camera = free_camera(LOOK_AT, **CAMERA)
 
     def cell(axis: Any, context: int, level: int) -> None:
         state = {name: array[context, level] for name, array in ladder.items()}

@@ -11,10 +11,9 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from scout_rl.families.cell_grid import draw_cells
+from scout_rl.families.cell_grid import draw_cells, free_camera, renders
 from scout_rl.families.metaworld import codec
 from scout_rl.families.metaworld.tasks import Array, stock
-from scout_rl.ladder_picture import mujoco_renders
 
 SIZE = 220
 CAMERA = {"distance": 1.25, "azimuth": 160.0, "elevation": -20.0}
@@ -28,9 +27,7 @@ def draw(
     say: Callable[[str], None] = print,
 ) -> bool:
     """Draw those contexts' cells; returns whether they were rendered, and says why where they were not."""
-    rendered = mujoco_renders()
-    if not rendered:
-        say("MuJoCo finds no offscreen GL here (try MUJOCO_GL=osmesa or egl): the cells are sketched from the side.")
+    rendered = renders(say)
 
     @cache
     def scene(index: int) -> tuple[Any, Any, Any]:
@@ -39,10 +36,7 @@ def draw(
         model.site("goal").rgba[:], model.site("goal").size[0] = (0, 0.8, 0, 1), 0.02
         return model, mujoco.MjData(model), mujoco.Renderer(model, SIZE, SIZE) if rendered else None
 
-    camera = mujoco.MjvCamera()
-    camera.lookat[:] = LOOK_AT
-    for name, value in CAMERA.items():
-        setattr(camera, name, value)
+    camera = free_camera(LOOK_AT, **CAMERA)
 
     def cell(axis: Any, context: int, level: int) -> None:
         state = {name: array[context, level] for name, array in ladder.items()}
