@@ -15,11 +15,12 @@ from itertools import pairwise
 from typing import Any, Generic, Protocol, TypeVar
 
 from scout_rl.report.runs import About
+from scout_rl.settings import SETTINGS
 
 NOT_IDENTITY = ("seed", "checkpoint_every")
 OF_THE_RULE = ("rule", "constants")
-ADDED_LATER = {"preset": "tuned", "algorithm": "ppo"}
-"""Fields that the first records do not have, with what they were: those records are MiniGrid's alone."""
+ADDED_LATER = {"preset": "tuned"}
+"""Fields that the first records do not have, with what they were."""
 LEARNER_ADDED_LATER = {"random_hold": 1, "target_entropy": -1.0}
 """The same for the learner's constants."""
 USUAL = {"ladder": "manual", "levels": 5}
@@ -77,6 +78,9 @@ def identity(about: About) -> dict[str, Any]:
     """The config's fields that count, without empty ones, so that a field added later does not part old from new."""
     fields = {k: v for k, v in about.config.items() if k not in NOT_IDENTITY and v not in (None, "", {}, [])}
     fields = {k: v for k, v in fields.items() if v != ADDED_LATER.get(k)}
+    own = SETTINGS.get(fields.get("setting", ""))
+    if own is not None and fields.get("algorithm") == own.learner:  # the setting says it, and the first records do not
+        del fields["algorithm"]
     if "learner" in fields:
         fields["learner"] = {k: v for k, v in fields["learner"].items() if v != LEARNER_ADDED_LATER.get(k)}
     if "ladder_from" in fields:  # the run that a policy ladder comes from has this run's own seed in its name
