@@ -9,7 +9,8 @@ SRC = Path(__file__).parents[1] / "src" / "scout_rl"
 FLOW = {
     # the controller
     "cells": set(),
-    "rules": {"cells"},
+    "field_types": set(),
+    "rules": {"cells", "field_types"},
     "records": {"cells"},
     "outcome_checks": {"cells"},
     "snapshot": {"cells", "records", "outcome_checks"},
@@ -48,7 +49,7 @@ FLOW = {
     "episodes": set(),
     "rollout": {"episodes"},
     "goal_rollout": {"episodes", "families"},
-    "learners": {"episodes"},
+    "learners": {"episodes", "field_types"},
     "presets": {"settings"},
     # the run around them
     "window": {"episodes", "families", "goal_rollout", "learners", "rollout", "settings"},
@@ -61,7 +62,7 @@ FLOW = {
     "train": None,  # puts stages together
     "compact": {"records"},
     "run_path": {"run_config", "settings"},
-    "campaign": {"cache", "compact", "run_config", "run_folder", "run_path", "train"},  # puts runs together
+    "campaign": {"cache", "compact", "field_types", "run_config", "run_folder", "run_path", "train"},
     # from records to pages; no simulator, no learner
     "report": {"bank", "cells", "compact", "records", "rules", "settings"},
     # looking at what was trained, and from where

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
+from scout_rl.field_types import require_types
 from scout_rl.learners.contrastive import Contrastive
 from scout_rl.learners.learner import Learner
 from scout_rl.learners.off_policy import OffPolicy
@@ -12,6 +14,15 @@ from scout_rl.learners.ppo import PPO
 from scout_rl.learners.sac import SAC
 
 LEARNERS: dict[str, type] = {"ppo": PPO, "sac": SAC, "contrastive": Contrastive}
+_COUNT, _SHARE, _WEIGHT = (1, math.inf), (0, 1), (0, math.inf)
+LIMITS: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(("batch", "updates", "capacity", "random_hold", "epochs", "minibatch", "representation"), _COUNT),
+    **dict.fromkeys(("critics", "subset", "n_actions"), _COUNT),
+    **dict.fromkeys(("gamma", "lam", "tau", "random_action"), _SHARE),
+    **dict.fromkeys(("learning_rate", "alpha", "action_noise", "clip", "clip_inputs", "max_grad_norm"), _WEIGHT),
+    **dict.fromkeys(("entropy", "value", "penalty", "warmup", "her", "normalise_until"), _WEIGHT),
+}
+"""Smallest and largest value of a constant that makes sense."""
 
 
 def make_learner(key: str, constants: dict[str, Any]) -> Learner | OffPolicy:
@@ -22,6 +33,12 @@ def make_learner(key: str, constants: dict[str, Any]) -> Learner | OffPolicy:
     for name in constants:
         if name not in known:
             raise ValueError(f"learner {key!r} has no constant {name!r}; it has {', '.join(known)}")
+    require_types(LEARNERS[key], constants, f"learner {key!r}")
+    for name in constants.keys() & LIMITS.keys():
+        value, (low, high) = constants[name], LIMITS[name]
+        if not low <= value <= high:
+            limits = f"at least {low}" if high == math.inf else f"from {low} to {high}"
+            raise ValueError(f"learner {key!r}: {name!r} is {value!r}, but must be {limits}")
     plain = {name: tuple(value) if isinstance(value, list) else value for name, value in constants.items()}
     made: Learner | OffPolicy = LEARNERS[key](**plain)
     return made

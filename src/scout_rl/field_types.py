@@ -1,0 +1,59 @@
+"""Values from outside (files, the command line, a user's dict) against the types of a dataclass's fields."""
+
+from __future__ import annotations
+
+import dataclasses
+import numbers
+import types
+import typing
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+
+@cache
+def field_types(kind: type) -> dict[str, Any]:
+    """Every field of a dataclass with its type."""
+    hints = typing.get_type_hints(kind)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+
+
+def require_types(kind: type, given: Mapping[str, Any], owner: str = "") -> None:
+    """Refuse a value of the wrong type in one sentence that names its field; ``given`` has known names alone."""
+    for name, value in given.items():
+        wanted = field_types(kind)[name]
+        if not _fits(value, wanted):
+            whose = f"{owner}: " if owner else ""
+            raise ValueError(f"{whose}{name!r} is {value!r}, but must be {_words(wanted)}")
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    origin, choices = typing.get_origin(wanted), typing.get_args(wanted)
+    if origin is typing.Literal:
+        return value in choices
+    if origin in (typing.Union, types.UnionType):
+        return any(_fits(value, choice) for choice in choices)
+    if wanted in (int, float):
+        return isinstance(value, numbers.Integral if wanted is int else numbers.Real) and not isinstance(value, bool)
+    if origin is tuple:
+        return isinstance(value, tuple | list) and all(_fits(item, choices[0]) for item in value)
+    kind = origin or wanted
+    return not isinstance(kind, type) or isinstance(value, kind)
+
+
+def _words(wanted: Any) -> str:
+    if typing.get_origin(wanted) is typing.Literal:
+        return f"one of {', '.join(map(str, typing.get_args(wanted)))}"
+    if isinstance(wanted, types.UnionType):
+        return " or ".join(_words(choice) for choice in typing.get_args(wanted))
+    kind = typing.get_origin(wanted) or wanted
+    names = {
+        int: "a whole number",
+        float: "a number",
+        str: "a text",
+        dict: "a table",
+        bool: "true or false",
+        tuple: "a list of numbers",
+        types.NoneType: "nothing",
+    }
+    return names.get(kind, str(wanted))
