@@ -10,6 +10,10 @@ from typing import Any, NamedTuple
 from scout_rl.report.conditions import USUAL
 
 
+THE_PAPERS = {"doorkey-limited": "doorkey"}
+"""Our second version of a setting, beside the one that the paper names: the same numbers stand beside both."""
+
+
 class Number(NamedTuple):
     """One printed number."""
 
@@ -41,5 +45,5 @@ def numbers() -> tuple[Number, ...]:
 
 def number(setting: str, rule: str, metric: str, ladder: str = str(USUAL["ladder"]), levels: int = 5) -> Number | None:
     """The paper's number, or None where it prints none."""
-    wanted = (setting, rule, metric, ladder, levels)
+    wanted = (THE_PAPERS.get(setting, setting), rule, metric, ladder, levels)
     return next((n for n in numbers() if (n.setting, n.rule, n.metric, n.ladder, n.levels) == wanted), None)

@@ -32,7 +32,8 @@ alone, without any simulator, and no number or verdict on it is typed in.
 Seeds 100 to 105 are evaluation seeds; a verdict of fewer than five seeds is a first impression, not evidence. *Ours*:
 median over seeds for AUC (mean for `metaworld-conflict`), mean for final success; from three seeds on a 95% interval
 from 10,000 seed resamples. *Difference*: SCOUT minus the rule, median over paired seeds; for level counts, more levels
-minus fewer. Budgets, horizons and learners are ours ([settings](settings.md)), so compare differences, not areas.
+minus fewer. Budgets, horizons and learners are ours ([settings](settings.md)), so compare differences, not areas. What was
+found out about rows that differ from the paper: [disagreements](disagreements.md).
 
 The verdicts, by rule:
 
