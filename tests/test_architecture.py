@@ -57,11 +57,25 @@ FLOW = {
     "learner_state": {"checkpoint", "episodes", "learners"},
     "run_config": {"rules", "learners", "presets", "settings"},
     "stage": {"bank", "evaluate", "families", "learners", "run_config", "settings", "window"},
-    "run_folder": {"records", "run_config"},
+    "hardware": set(),
+    "run_folder": {"hardware", "records", "run_config"},
     "train": None,  # puts stages together
     "compact": {"records"},
     "run_path": {"run_config", "settings"},
-    "campaign": {"cache", "compact", "run_config", "run_folder", "run_path", "train"},  # puts runs together
+    "campaign": {"cache", "compact", "hardware", "run_config", "run_folder", "run_path", "train"},  # puts runs together
+    # a stored run had again
+    "run_trace": {"compact", "records"},
+    "repeat": {
+        "bank",
+        "campaign",
+        "compact",
+        "hardware",
+        "learners",
+        "run_config",
+        "run_folder",
+        "run_trace",
+        "settings",
+    },
     # from records to pages; no simulator, no learner
     "report": {"bank", "cells", "compact", "records", "rules", "settings"},
     # looking at what was trained, and from where

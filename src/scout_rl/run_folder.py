@@ -1,6 +1,6 @@
 """The folder of a run: whose it is, its tables, and what a restart cuts off.
 
-run.json             config, bank hash, versions
+run.json             config, bank hash, versions, what it ran on
 config.json, windows.jsonl, events.jsonl, frontier.int8    the curriculum's own records (records.py)
 evaluations.jsonl    a row an evaluation: outcome of every held-out context
 metrics.jsonl        a row a window: environment steps and the learner's numbers
@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from scout_rl.hardware import ran_on
 from scout_rl.records import JsonLines
 from scout_rl.run_config import RunConfig, difference
 
@@ -38,6 +39,7 @@ class RunFolder:
             "config": config.as_dict(),
             "bank_sha256": bank_sha256,
             "versions": versions(),
+            "ran_on": ran_on(),
         }
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -96,3 +98,7 @@ def _same_run(path: Path, about: dict[str, Any], say: Callable[[str], None]) -> 
     for name, version in there["versions"].items():
         if about["versions"].get(name) != version:
             say(f"{path} was started with {name} {version}, this is {about['versions'].get(name)}: numbers may differ")
+    before, now = there.get("ran_on", {}), about["ran_on"]
+    for name in ("backend", "threads"):
+        if name in before and before[name] != now[name]:
+            say(f"{path} was started with {name} {before[name]}, this is {now[name]}: numbers may differ")
