@@ -71,7 +71,7 @@ def read(path: Path, windows: int) -> Stored:
     else:
         try:
             record = unpack(path)
-        except (KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+        except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
             raise ValueError(f"{path} is no compact record and no run folder: {error}") from error
         about, there = record.about, min(windows, len(record.context))
         moments = of_record(record, there)

@@ -26,7 +26,10 @@ class RunBars(Progress):
 
 
 def bar_of(console: Console, description: str = "{task.description}", *, transient: bool = False) -> Progress:
-    """Description, bar, windows done, time gone, time left and news; of the first five only the bar gets shorter."""
+    """Description, bar, windows done, time gone, time left and news; of the first five only the bar gets shorter.
+
+    A ``transient`` one is gone at the end, and outside of a terminal it is not there at all.
+    """
     columns = [
         TextColumn(description),
         BarColumn(),
@@ -34,6 +37,7 @@ def bar_of(console: Console, description: str = "{task.description}", *, transie
         TimeElapsedColumn(table_column=Column(no_wrap=True)),
         TimeRemainingColumn(table_column=Column(no_wrap=True)),
     ]
+    kind: type[Progress] = RunBars
     if console.width >= WIDE:
-        return Progress(*columns, TextColumn("{task.fields[news]}"), console=console, transient=transient)
-    return RunBars(*columns, console=console, transient=transient)
+        kind, columns = Progress, [*columns, TextColumn("{task.fields[news]}")]
+    return kind(*columns, console=console, transient=transient, disable=transient and not console.is_terminal)
