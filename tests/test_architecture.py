@@ -58,7 +58,7 @@ FLOW = {
     "run_config": {"rules", "learners", "presets", "settings"},
     "stage": {"bank", "evaluate", "families", "learners", "run_config", "settings", "window"},
     "hardware": set(),
-    "run_folder": {"hardware", "records", "run_config"},
+    "run_folder": {"cache", "hardware", "records", "run_config"},
     "train": None,  # puts stages together
     "compact": {"records"},
     "run_path": {"run_config", "settings"},
@@ -99,6 +99,7 @@ FLOW = {
     "run_ladder": {
         "archive",
         "bank",
+        "cache",
         "families",
         "ladder_cache",
         "ladder_sources",

@@ -28,8 +28,8 @@ from scout_rl.settings import setting
 
 LADDER_FILES = ("ladder.npz", "ladder.json")
 PREFIX = "scout-repeat-"
-HARDWARE = ("backend", "device", "processor", "threads")
-"""What numbers may depend on, beside versions; of old records none of it is known."""
+DEPENDS_ON = {"source": "source", "device": "device", "processor": "processor", "threads": "number of threads"}
+"""What numbers may depend on, beside versions, in words; of old records none of it is known."""
 
 
 class Stored(NamedTuple):
@@ -150,19 +150,18 @@ def repeat(
 
 
 def differing(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
-    """What of versions and hardware is not as it was, or was not written down: ``jax 0.11.2 there, 0.10.2 here``."""
+    """What of versions, source and machine is not as it was, or unknown: ``jax 0.11.2 there, 0.10.2 here``."""
     told = []
     for name, version in there["versions"].items():
         now = here["versions"].get(name, "none")
         if _counted(name, now) != _counted(name, version):
             told.append(f"{name} {version} there, {now} here")
-    before, now_on = there.get("ran_on", {}), here["ran_on"]
-    for name in HARDWARE:
-        if name not in before:
-            word = "unknown number of threads" if name == "threads" else f"unknown {name}"
-            told.append(f"{word} there, {now_on[name]} here")
+    before, now_on = ({"source": about.get("source"), **about.get("ran_on", {})} for about in (there, here))
+    for name, words in DEPENDS_ON.items():
+        if before.get(name) is None:
+            told.append(f"unknown {words} there, {now_on[name]} here")
         elif before[name] != now_on[name]:
-            told.append(f"{name} {before[name]} there, {now_on[name]} here")
+            told.append(f"{words} {before[name]} there, {now_on[name]} here")
     return told
 
 

@@ -39,7 +39,7 @@ def repeat(
     config = stored.about["config"]
 
     def say(unlike: list[str]) -> None:
-        told = f"Not as it was: {'; '.join(unlike)}." if unlike else "Versions, processor and threads are the record's."
+        told = f"Not as it was: {'; '.join(unlike)}." if unlike else "Versions, source and machine are as they were."
         console.print(f"{told} Equality is promised where all of that is the same.")
 
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leaves through every `finally`
