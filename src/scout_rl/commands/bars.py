@@ -13,6 +13,8 @@ from rich.text import Text
 WIDE = 120
 """Columns from which a run's news stand beside its bar; below that they have a line of their own."""
 
+INDENT = 4
+
 
 class RunBars(Progress):
     """One bar a run, and below it the task's field ``news``."""
@@ -22,7 +24,11 @@ class RunBars(Progress):
         for task in self.tasks:
             yield self.make_tasks_table([task])
             if task.fields["news"]:
-                yield Padding(Text(task.fields["news"], style="dim"), (0, 0, 0, 2))
+                yield Padding(Text(self._fitting(task.fields["news"]), style="dim"), (0, 0, 0, INDENT))
+
+    def _fitting(self, news: str) -> str:
+        """On one line, or each piece (two spaces stand between them) on its own."""
+        return news if len(news) + INDENT <= self.console.width else news.replace("  ", "\n")
 
 
 def bar_of(console: Console, description: str = "{task.description}", *, transient: bool = False) -> Progress:

@@ -58,7 +58,8 @@ def made_on(run: Summary) -> str:
     if not on:
         return f"{', '.join(words)}; processor, cores, number of threads and backend unknown"
     device = on["device"] if on["backend"] != "cpu" else "CPU"
-    return f"{on['processor']}, {on['cores']} cores, {on['threads']} threads, learner on {device}; {', '.join(words)}"
+    counts = ", ".join(f"{on[name]} {name if on[name] != 1 else name[:-1]}" for name in ("cores", "threads"))
+    return f"{on['processor']}, {counts}, learner on {device}; {', '.join(words)}"
 
 
 def _row(setting: str, label: str, runs: Sequence[Summary], letter: str) -> list[str]:
