@@ -166,6 +166,13 @@ def test_every_false_number_is_found(scouted, place, name, sentence):
     assert run_trace.first_difference(stored, now, stored[at].closed - 1) is None  # it had not come to that yet
 
 
+def test_another_ladder_is_named_before_anything_else(scouted):
+    ladders = [run_trace.Moment("the ladder", 0, {"hash of its starts": name}) for name in ("ab", "cd")]
+    stored, now = ([ladder, *run_trace.of_folder(scouted, 2)] for ladder in ladders)
+    found = run_trace.first_difference(stored, now, 2)
+    assert found == "the ladder: hash of its starts is ab in the record and cd now"
+
+
 def test_a_missing_evaluation_and_numbers_that_are_none(scouted):
     stored, now = run_trace.of_folder(scouted, 8), run_trace.of_folder(scouted, 8)
     gone = [moment for moment in now if moment.place != "the evaluation after 4 windows"]
