@@ -83,7 +83,7 @@ def read(path: Path, windows: int) -> Stored:
 def config_of(stored: Stored) -> RunConfig:
     """Its config; constants that came after it have the learner's and the rule's defaults, not a newer preset's.
 
-    What cannot be had again is refused here, before anything is trained.
+    One that this version cannot have again (other fields, another bank) is refused.
     """
     told = dict(stored.about["config"])
     unknown = sorted(set(told) - {field.name for field in dataclasses.fields(RunConfig)})
@@ -99,6 +99,11 @@ def config_of(stored: Stored) -> RunConfig:
             f"{stored.path} was trained on bank {there[:12]}…, and {own.key!r} now has {here[:12]}…: "
             "it cannot be repeated with this version"
         )
+    return config
+
+
+def require_sources(stored: Stored, config: RunConfig) -> None:
+    """Refuse a ladder whose policies are not there; a run folder keeps the ladder itself."""
     if config.ladder == "policy" and not (stored.path / LADDER_FILES[0]).exists():
         for source in filter(None, (config.ladder_from, config.ladder_fallback)):
             if not (Path(source) / RUN).exists():
@@ -106,7 +111,6 @@ def config_of(stored: Stored) -> RunConfig:
                     f"{stored.path} starts from states of the policy trained in {source}, and that run is not there: "
                     "train it first"
                 )
-    return config
 
 
 def repeat(
@@ -121,7 +125,9 @@ def repeat(
 
     ``watch`` is told how many windows are done, ``say`` once, as soon as it is known, what is unlike the record.
     """
-    config = dataclasses.replace(config_of(stored), checkpoint_every=stored.about["config"]["windows"])
+    config = config_of(stored)
+    require_sources(stored, config)
+    config = dataclasses.replace(config, checkpoint_every=config.windows)
     count = threads or stored.threads or n_threads()
     unlike: list[str] | None = None
     with tempfile.TemporaryDirectory(prefix=PREFIX) as place:

@@ -79,8 +79,12 @@ def _by_machine(runs: Sequence[Summary]) -> list[list[Summary]]:
 
 
 def _label(block: Runs, condition: str) -> str:
-    """The rule, and what is unusual about its block."""
-    return condition + block.label.removeprefix(block.setting)
+    """The rule, and what is unusual about its protocol."""
+    fields = block.fields
+    words = [f"{fields['ladder']} ladder"] * (fields.get("ladder", "manual") != "manual")
+    words += [f"{fields['levels']} levels"] * (fields.get("levels", 5) != 5)
+    words += [str(fields[name]) for name in ("preset", "algorithm") if name in fields]
+    return condition + (f" ({', '.join(words)})" if words else "")
 
 
 def _letter(index: int) -> str:
