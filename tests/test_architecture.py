@@ -58,11 +58,25 @@ FLOW = {
     "learner_state": {"checkpoint", "episodes", "learners"},
     "run_config": {"rules", "learners", "presets", "settings"},
     "stage": {"bank", "evaluate", "families", "learners", "run_config", "settings", "window"},
-    "run_folder": {"records", "run_config"},
+    "hardware": set(),
+    "run_folder": {"cache", "hardware", "records", "run_config"},
     "train": None,  # puts stages together
     "compact": {"records"},
     "run_path": {"run_config", "settings"},
-    "campaign": {"cache", "compact", "field_types", "run_config", "run_folder", "run_path", "train"},
+    "campaign": {"cache", "compact", "field_types", "hardware", "run_config", "run_folder", "run_path", "train"},
+    # a stored run had again
+    "run_trace": {"compact", "records"},
+    "repeat": {
+        "bank",
+        "campaign",
+        "compact",
+        "hardware",
+        "learners",
+        "run_config",
+        "run_folder",
+        "run_trace",
+        "settings",
+    },
     # from records to pages; no simulator, no learner
     "report": {"bank", "cells", "compact", "records", "rules", "settings"},
     # looking at what was trained, and from where
@@ -86,6 +100,7 @@ FLOW = {
     "run_ladder": {
         "archive",
         "bank",
+        "cache",
         "families",
         "ladder_cache",
         "ladder_sources",

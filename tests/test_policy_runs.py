@@ -17,6 +17,7 @@ from scout_rl import run_ladder
 from scout_rl.archive import read_archive
 from scout_rl.cache import use_compilation_cache
 from scout_rl.cli import main
+from scout_rl.compact import pack
 from scout_rl.families import family, load_bank
 from scout_rl.ladder_sources import Sources
 from scout_rl.run_folder import read_run
@@ -195,6 +196,21 @@ def test_a_first_source_with_scaffolds_counts_as_bootstrapped(home, monkeypatch)
         run_ladder.policy_ladder(str(home / "random"), "", SMALL, load_bank(SMALL), 5, said.append)
     assert "was trained with scaffolds (rule random): all of its contexts count as bootstrapped" in said[0]
     assert [(source.name, source.assisted) for source in asked] == [("scaffold policy", True)]
+
+
+def test_it_is_repeated_from_its_record_and_without_its_sources_from_its_folder(home, straight, tmp_path, capsys):
+    folder, _ = straight
+    pack(folder, tmp_path / "record.npz")
+    assert main(["repeat", str(tmp_path / "record.npz")]) == 0
+    there = shutil.copytree(folder, tmp_path / "run")
+    told = read_run(there)
+    told["config"] |= {"ladder_from": "gone", "ladder_fallback": "gone too"}
+    (there / "run.json").write_text(json.dumps(told))
+    assert main(["repeat", str(there)]) == 0
+    assert capsys.readouterr().out.count("equal: all numbers of the first 2 windows") == 2
+    pack(there, tmp_path / "record.npz")
+    assert main(["repeat", str(tmp_path / "record.npz")]) == 2
+    assert "states of the policy trained in gone, and that run is not there: train it first" in capsys.readouterr().err
 
 
 # -- refused before any training time is spent, and before the folder is claimed -------------------------------------

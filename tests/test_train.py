@@ -14,6 +14,7 @@ import pytest
 
 from scout_rl import checkpoint, compact, families, records
 from scout_rl.cache import use_compilation_cache
+from scout_rl.report.metrics import gradient_steps
 from scout_rl.run_config import RunConfig
 from scout_rl.run_folder import read_run
 from scout_rl.train import train
@@ -67,6 +68,15 @@ def test_the_learner_learned(straight):
             arrays[name] = {k: file[k] for k in file.files}
     changed = [k for k in arrays["00000006"] if not np.array_equal(arrays["00000006"][k], arrays["00000008"][k])]
     assert any("hidden_1" in k for k in changed)
+
+
+def test_the_reports_updates_are_the_optimisers_steps(straight):
+    learner = read_run(straight)["config"]["learner"]
+    steps = np.array([row["environment_steps"] for row in records.read_rows(straight / "metrics.jsonl")])
+    with np.load(straight / "checkpoints" / "00000008" / "learner.npz") as file:
+        (count,) = [int(file[name]) for name in file.files if name.endswith(".count")]
+    assert gradient_steps(learner, steps)[-1] == count
+    assert count > len(steps)  # some windows are more than one minibatch
 
 
 def test_same_seed_same_records_bit_for_bit(straight, tmp_path):

@@ -10,6 +10,7 @@ import pytest
 
 from scout_rl import checkpoint, families, records, trained
 from scout_rl.cache import use_compilation_cache
+from scout_rl.report.metrics import gradient_steps
 from scout_rl.train import train
 from tests.run_helpers import child, everything, tiny
 
@@ -44,6 +45,13 @@ def test_a_run_leaves_its_records(straight):
     evaluations = records.read_rows(straight / "evaluations.jsonl")
     assert evaluations[-1]["window"] == config.windows
     assert len(evaluations[-1]["outcomes"]) == 8  # every held-out context, once
+
+
+def test_the_reports_updates_are_the_optimisers_steps(straight):
+    steps = np.array([row["environment_steps"] for row in records.read_rows(straight / "metrics.jsonl")])
+    with np.load(straight / "checkpoints" / "00000007" / "learner.npz") as file:
+        counts = {int(file[name]) for name in file.files if name.endswith(".count") and "moments" in name}
+    assert counts == {gradient_steps(tiny(straight.name).learner, steps)[-1]}
 
 
 def test_same_seed_same_records_bit_for_bit(straight, tmp_path):

@@ -1,7 +1,8 @@
-"""Where things that can be made again are kept: compiled functions, ladders."""
+"""Where things that can be made again are kept: compiled functions, ladders; and which source they are made by."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -21,3 +22,12 @@ def use_compilation_cache() -> None:
 
     jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "xla"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def code_hash(*patterns: str) -> str:
+    """Hash of the package's files that fit the patterns."""
+    root = Path(__file__).parent
+    digest = hashlib.sha256()
+    for file in sorted(file for pattern in patterns for file in root.glob(pattern)):
+        digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()

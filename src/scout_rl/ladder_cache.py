@@ -12,14 +12,13 @@ import json
 import platform
 from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.archive import content_hash, read_archive, write_archive
-from scout_rl.cache import cache_folder
+from scout_rl.cache import cache_folder, code_hash
 from scout_rl.families import family
 from scout_rl.families.family import Family, States
 from scout_rl.settings import Setting
@@ -127,12 +126,3 @@ def _version(library: str) -> str | None:
 def _code(family_key: str) -> str:
     """Hash of the source text that makes ladders: what changes there must not be read from an old file."""
     return code_hash(f"families/{family_key}/*.py", "families/*.py", "ladder.py")
-
-
-def code_hash(*patterns: str) -> str:
-    """Hash of the package's files that fit the patterns."""
-    root = Path(__file__).parent
-    digest = hashlib.sha256()
-    for file in sorted(file for pattern in patterns for file in root.glob(pattern)):
-        digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()

@@ -1,6 +1,6 @@
 """The folder of a run: whose it is, its tables, and what a restart cuts off.
 
-run.json             config, bank hash, versions
+run.json             config, bank hash, versions, hash of our source, what it ran on
 config.json, windows.jsonl, events.jsonl, frontier.int8    the curriculum's own records (records.py)
 evaluations.jsonl    a row an evaluation: outcome of every held-out context
 metrics.jsonl        a row a window: environment steps and the learner's numbers
@@ -19,12 +19,29 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from scout_rl.cache import code_hash
+from scout_rl.hardware import ran_on
 from scout_rl.records import JsonLines
 from scout_rl.run_config import RunConfig, difference
 
 SCHEMA = 1
 RUN = "run.json"
 PACKAGES = ("scout-rl", "numpy", "jax", "jaxlib", "equinox", "optax", "minigrid", "gymnasium", "mujoco")
+
+NUMBERS = (
+    "rules/*.py",
+    "learners/*.py",
+    "families/**/*.py",
+    *(
+        f"{name}.py"
+        for name in ("bank", "curriculum", "episodes", "evaluate", "goal_rollout", "ladder", "outcome_checks")
+    ),
+    *(
+        f"{name}.py"
+        for name in ("policy_attempts", "policy_ladder", "rollout", "run_ladder", "stage", "train", "window")
+    ),
+)
+"""Our own files that a run's numbers come from; what the config holds of settings and presets is in the config."""
 
 
 class RunFolder:
@@ -38,6 +55,8 @@ class RunFolder:
             "config": config.as_dict(),
             "bank_sha256": bank_sha256,
             "versions": versions(),
+            "source": source(),
+            "ran_on": ran_on(),
         }
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -86,6 +105,11 @@ def versions() -> dict[str, str]:
     return found
 
 
+def source() -> str:
+    """Which version of our own files this is: the package's number stays the same between releases."""
+    return code_hash(*NUMBERS)[:12]
+
+
 def _same_run(path: Path, about: dict[str, Any], say: Callable[[str], None]) -> None:
     there = read_run(path)
     differs = difference(there["config"], about["config"])
@@ -96,3 +120,8 @@ def _same_run(path: Path, about: dict[str, Any], say: Callable[[str], None]) -> 
     for name, version in there["versions"].items():
         if about["versions"].get(name) != version:
             say(f"{path} was started with {name} {version}, this is {about['versions'].get(name)}: numbers may differ")
+    before = {"source": there.get("source"), **there.get("ran_on", {})}
+    now = {"source": about["source"], **about["ran_on"]}
+    for name in ("source", "device", "threads"):
+        if before.get(name) not in (None, now[name]):
+            say(f"{path} was started with {name} {before[name]}, this is {now[name]}: numbers may differ")

@@ -18,9 +18,10 @@ import jax
 from scout_rl import trained
 from scout_rl.archive import content_hash, read_archive, write_archive
 from scout_rl.bank import ContextBank
+from scout_rl.cache import code_hash
 from scout_rl.families import family
 from scout_rl.families.family import States
-from scout_rl.ladder_cache import cached_ladder, code_hash, library_versions, load_ladder
+from scout_rl.ladder_cache import cached_ladder, library_versions, load_ladder
 from scout_rl.ladder_sources import Sources
 from scout_rl.learners.pytree import named
 from scout_rl.policy_attempts import ATTEMPTS, KEY

@@ -46,8 +46,12 @@ def train(
     *,
     watch: Callable[[Progress], None] = lambda progress: None,
     say: Callable[[str], None] = print,
+    until: int | None = None,
 ) -> None:
-    """Run ``config`` in the folder ``path``, or continue what is there."""
+    """Run ``config`` in the folder ``path``, or continue what is there; stop when ``until`` windows are closed.
+
+    Stopping early shortens nothing: schedules and evaluations are those of the whole budget.
+    """
     chosen = setting(config.setting)
     bank = load_bank(chosen)
     require_sources(path, config, bank)
@@ -80,7 +84,7 @@ def train(
     if found is None:
         _evaluate(folder, 0, 0, stage.evaluate(state))
 
-    while curriculum.windows < config.windows:
+    while curriculum.windows < (config.windows if until is None else min(until, config.windows)):
         window = curriculum.windows
         cells = curriculum.assign(config.episodes)
         starts = {name: array[cells.context, cells.level] for name, array in ladder.items()}

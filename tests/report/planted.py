@@ -50,8 +50,23 @@ def curve(reach, *, final=1.0, at):
     return np.clip(np.asarray(at) / reach, 0, 1) * final
 
 
-def write_compact(path, told, groups, *, frontier=None, n_contexts=10, held_out=100, bank="ab" * 32, seconds=60.0):
-    """A compact record with these held-out curves by group (equal shares) and this frontier [windows, contexts]."""
+def write_compact(
+    path,
+    told,
+    groups,
+    *,
+    frontier=None,
+    n_contexts=10,
+    held_out=100,
+    bank="ab" * 32,
+    seconds=60.0,
+    ladder=None,
+    **about,
+):
+    """A compact record with these held-out curves by group (equal shares) and this frontier [windows, contexts].
+
+    A window has 1000 environment steps. ``about`` is what run.json says beside config, bank and versions.
+    """
     windows, rollouts = told["windows"], told["episodes"]
     rng = np.random.default_rng(told["seed"])
     at = np.arange(0, windows + 1, told["evaluate_every"])
@@ -82,9 +97,10 @@ def write_compact(path, told, groups, *, frontier=None, n_contexts=10, held_out=
         "config": told,
         "bank_sha256": bank,
         "versions": {"python": "3.12.0", "numpy": "2.0"},
+        **about,
     }
     note = {"compact_schema": SCHEMA, "run": about, "group_names": list(groups), "rollouts": rollouts}
-    note |= {"held_out": outcomes.shape[1], "seconds": seconds}
+    note |= {"held_out": outcomes.shape[1], "seconds": seconds, "ladder": ladder}
     arrays["about.json"] = np.frombuffer(json.dumps(note).encode(), np.uint8)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **arrays)

@@ -11,6 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import IO, Any
 
+from scout_rl.hardware import system_text, within_quota
+
 MEMORY_PER_RUN = 1.5
 """GiB that a run is given. Measured peaks of the full settings: Meta-World 1.04, Fetch 0.80, PointMaze 0.70 GiB."""
 _GIB = 1 << 30
@@ -64,16 +66,12 @@ def n_workers(threads: int, memory_per_run: float = MEMORY_PER_RUN) -> int:
 
 def usable_cores() -> int:
     """Cores that this process may use, within the container's quota."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = _words("/sys/fs/cgroup/cpu.max")
-    if len(quota) == 2 and quota[0].isdigit():
-        cores = min(cores, max(1, int(quota[0]) // int(quota[1])))
-    return cores
+    return within_quota(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
 def free_memory() -> int:
     """Bytes that new processes may take, within the container's limit."""
-    rows = (line.split() for line in _text("/proc/meminfo").splitlines())
+    rows = (line.split() for line in system_text("/proc/meminfo").splitlines())
     free = {row[0]: int(row[1]) * 1024 for row in rows if len(row) >= 2}.get("MemAvailable:")
     if free is None:
         free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -83,12 +81,5 @@ def free_memory() -> int:
     return max(0, free)
 
 
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text()
-    except OSError:
-        return ""
-
-
 def _words(path: str) -> list[str]:
-    return _text(path).split()
+    return system_text(path).split()

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 
+from rich import box
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -17,6 +18,8 @@ from scout_rl.campaign.file import Run
 from scout_rl.campaign.state import Pace, State, Status, pace
 from scout_rl.campaign.store import Store
 
+WIDE = 110
+"""Columns from which everything about a run fits beside its name."""
 STYLES = {"running": "cyan", "started": "cyan", "finished": "green", "failed": "bold red"}
 
 
@@ -71,8 +74,9 @@ class Board:
         title = Text(summarise(standing, started, self.left(standing, started)), style="bold")
         rank = {"running": 0, "started": 0, "failed": 1, "unfinished": 2, "missing": 3, "finished": 4}
         rows = sorted(self.runs, key=lambda run: rank[self.word(run, standing, started)])
-        shown = rows[: max(5, self.console.size.height - 6)]
-        table = status_table()
+        lines = self.console.size.height - 6
+        shown = rows[: max(5, lines if self.console.width >= WIDE else lines // 2)]
+        table = status_table(self.console.width)
         for run in shown:
             word = self.word(run, standing, started)
             known = self.paces.get(run.name)
@@ -111,8 +115,14 @@ class Board:
         return (run.config.windows - known.windows) * known.seconds
 
 
-def status_table() -> Table:
-    """The empty table."""
+def status_table(width: int) -> Table:
+    """The empty table; in a narrow terminal a run has two lines and no bar, so that its counts stay whole."""
+    if width < WIDE:
+        table = Table("run", "state", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        table.columns[0].overflow = "fold"
+        table.columns[1].no_wrap = True
+        table.add_column("windows", justify="right", no_wrap=True)
+        return table
     table = Table(expand=False)
     table.add_column("run", overflow="fold")
     for name in ("state", "windows", "", "held-out", "left"):
@@ -124,16 +134,14 @@ def add_row(table: Table, run: Run, word: str, found: Status, known: Pace | None
     """One run."""
     total = run.config.windows
     done = total if word == "finished" else max(found.windows, known.windows if known else 0)
-    bar = ProgressBar(total=total, completed=done, width=8)
     said = found.note or _groups(known)
-    table.add_row(
-        run.name,
-        Text(word, style=STYLES.get(word, "")),
-        f"{done}/{total}",
-        bar,
-        Text(said),
-        "" if left is None else duration(left),
-    )
+    time_left = "" if left is None else duration(left)
+    state, counted = Text(word, style=STYLES.get(word, "")), f"{done}/{total}"
+    if len(table.columns) == 3:
+        name = Text.assemble(run.name, (f"\n  {said}" if said else "", "dim"))
+        table.add_row(name, state, f"{counted}\n{time_left}" if time_left else counted)
+        return
+    table.add_row(run.name, state, counted, ProgressBar(total=total, completed=done, width=8), Text(said), time_left)
 
 
 def summarise(standing: dict[str, Status], started: set[str], left: float | None) -> str:

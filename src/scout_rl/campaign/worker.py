@@ -25,9 +25,9 @@ PATIENCE = 60.0
 """Seconds to wait for another process to let go of the run."""
 
 
-def job(name: str, config: dict[str, Any], out: str, threads: int) -> dict[str, Any]:
+def job(name: str, config: dict[str, Any], out: str, threads: int, until: int | None = None) -> dict[str, Any]:
     """What a worker is told, as JSON values."""
-    return {"name": name, "config": config, "out": out, "threads": threads}
+    return {"name": name, "config": config, "out": out, "threads": threads, "until": until}
 
 
 class WorkerProcess:
@@ -98,7 +98,7 @@ def _train(given: dict[str, Any], store: Store) -> None:
             store.push(name)
 
     store.pull(name)
-    train(config, store.home(name), watch=keep)
+    train(config, store.home(name), watch=keep, until=given["until"])
 
 
 def _end_with_parent() -> None:

@@ -7,6 +7,7 @@ from scout_rl.commands.demo import demo
 from scout_rl.commands.environments import picture, verify_codec
 from scout_rl.commands.evaluate import evaluate
 from scout_rl.commands.ladder import ladder
+from scout_rl.commands.repeat import repeat
 from scout_rl.commands.report import diagnose, report
 from scout_rl.commands.simulate import simulate
 from scout_rl.commands.train import train_command
@@ -22,6 +23,7 @@ def commands(arguments: list[str]) -> dict[str, Callable[..., int]]:
         "campaign": campaign_command(arguments),
         "report": report,
         "diagnose": diagnose,
+        "repeat": repeat,
         "picture": picture,
         "verify-codec": verify_codec,
         "demo": demo,

@@ -135,7 +135,7 @@ def _show(console: Console, found: "Campaign", standing: "dict[str, Status]", st
     from scout_rl.campaign.state import pace
     from scout_rl.campaign.table import add_row, status_table, summarise
 
-    table = status_table()
+    table = status_table(console.width)
     table.title = found.title
     for run in found.runs:
         one = standing[run.name]

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+
+from scout_rl.commands.bars import bar_of
 
 RULES = ("scout", "anneal", "target")
 
@@ -57,8 +58,7 @@ def _side_by_side(configs: list[Any], out: Path, console: Console) -> None:
     """Two processes at a time (two cores), one bar a run."""
     method = multiprocessing.get_context("spawn")
     news = method.Manager().Queue()
-    columns = TextColumn("{task.description:>8}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, TimeRemainingColumn(), TextColumn("{task.fields[news]}"), console=console) as bar:
+    with bar_of(console, "{task.description:>8}") as bar:
         lines = {c.rule: bar.add_task(c.rule, total=c.windows, news="waiting") for c in configs}
         latest: dict[str, dict[str, str]] = {c.rule: {} for c in configs}
         with method.Pool(2) as pool:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from scout_rl import rules
+from scout_rl.commands.bars import bar_of
 from scout_rl.settings import setting
 from scout_rl.sinks import Sink, Track, open_sink
 
@@ -119,16 +119,8 @@ def run(config: "RunConfig", path: Path, track: Track = "none", console: Console
 
     use_compilation_cache()
     console = console or Console()
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[news]}"),
-    )
     sink = open_sink(track, path, f"{config.setting}/{config.rule}/{config.seed}", config.as_dict())
-    with Progress(*columns, console=console) as bar:
+    with bar_of(console) as bar:
         line = bar.add_task(f"{config.setting} {config.rule} {config.seed}", total=config.windows, news="compiling")
         latest: dict[str, str] = {}
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from scout_rl.report.comparison import (
     Runs,
     aggregate_table,
+    bootstrap_fraction,
     comparison_table,
     evaluated,
     mechanism_table,
@@ -25,6 +26,7 @@ from scout_rl.report.labels import read_labels
 from scout_rl.report.metrics import Summary, summarise
 from scout_rl.report.page import Entry, Part, render
 from scout_rl.report.runs import find, load
+from scout_rl.report.solving import solving_table
 from scout_rl.report.tables import MISSING, Table, as_csv, latex, markdown, shown_interval
 
 DETAILED = 60
@@ -82,12 +84,14 @@ def _parts(blocks: Sequence[Runs], out: Path) -> tuple[list[Part], list[Table]]:
         else:
             found = next(family)
             compared.append(found)
-            made = [comparison_table(block, found), mechanism_table(block)]
+            made = [comparison_table(block, found), mechanism_table(block), solving_table(block)]
             figures = draw_all(block, found)
             for figure in figures:
                 save(figure, out / "figures" / name)
             parts.append(Part(whole.label, conclude(block, found), made, figures))
-        tables += [(f"{name}-{kind}", table) for kind, table in zip(("success", "training"), made, strict=False)]
+        tables += [
+            (f"{name}-{kind}", table) for kind, table in zip(("success", "training", "solving"), made, strict=False)
+        ]
     overall = [t for t in (aggregate_table(compared), retention_table([b for _, b in usable if b])) if t is not None]
     tables += [(slug(table.title), table) for table in overall]
     write_tables(tables, out / "tables")
@@ -102,13 +106,16 @@ def retention_table(blocks: Sequence[Runs]) -> Table | None:
             found = retention(blocks, setting, ladder)
             if found is not None:
                 ratio = shown_interval(found.ratio) if found.defined else MISSING
-                rows.append([setting, name, str(found.n), f"{found.gain:+.3f}", ratio])
+                fraction = bootstrap_fraction(found.runs)
+                rows.append([setting, name, str(found.n), f"{found.gain:+.3f}", ratio, fraction])
     if not rows:
         return None
-    note = f"Share of the hand-built ladder's gain in mean AUC over the target start; {MISSING}: no gain to keep."
-    return Table(
-        "Automatic ladders", ["setting", "", "n", "gain of the hand-built ladder", "ratio [95%]"], rows, [note]
+    note = (
+        f"Share of the hand-built ladder's gain in mean AUC over the target start; {MISSING}: no gain to keep. "
+        "Bootstrap fraction, of ladders from policies: share of contexts that needed more than the target-start policy."
     )
+    header = ["setting", "", "n", "gain of the hand-built ladder", "ratio [95%]", "bootstrap fraction"]
+    return Table("Automatic ladders", header, rows, [note])
 
 
 def write_tables(tables: Sequence[tuple[str, Table]], folder: Path) -> None:

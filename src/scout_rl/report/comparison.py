@@ -116,7 +116,7 @@ def comparison_table(block: Runs, found: list[Score]) -> Table:
         + ("Worst: the minimum over groups within a seed. Δ: on worst-group AUC, " if many else "Δ: on AUC, ")
         + "median over paired seeds, 95% interval from 10,000 seed resamples. p: exact two-sided sign test; "
         "p Holm: corrected for every comparison of this report. No interval below three seeds. Windows to solve: "
-        "median over the seeds that did.",
+        "median over the seeds that did (how many of them).",
         *_missing(block),
     ]
     return Table(f"{block.label}: held-out success from the target start", header, rows, notes)
@@ -135,9 +135,14 @@ def _comparison_row(block: Runs, s: Score, groups: list[str], reduce: Callable[.
     else:
         cells += [shown_interval(s.paired.difference, 3, sign=True), f"{s.paired.wins}/{s.paired.n}"]
         cells += [f"{s.paired.p:.3f}", shown(s.holm, 3)]
-    when = [run.solved_window for run in runs if run.solved_window is not None]
     solved = f"{int((s.worst_final >= SOLVED).sum())}/{len(runs)}"
-    return [*cells, solved, f"{np.median(when):.0f}" if when else MISSING, paper_cell(block, s.condition.rule)]
+    return [*cells, solved, windows_to_solve(runs), paper_cell(block, s.condition.rule)]
+
+
+def windows_to_solve(runs: Sequence[Summary]) -> str:
+    """``50 (5/6)``: the median, and how many seeds it is of."""
+    when = [run.solved_window for run in runs if run.solved_window is not None]
+    return f"{np.median(when):.0f} ({len(when)}/{len(runs)})" if when else f"{MISSING} (0/{len(runs)})"
 
 
 def paper_cell(block: Runs, rule: str) -> str:
@@ -170,15 +175,19 @@ def mechanism_table(block: Runs) -> Table:
     levels = max(run.about.n_levels for c in block.conditions for run in c.runs)
     names = list(next((run.dispersion for c in block.conditions for run in c.runs if run.dispersion), {}))
     header = ["rule", "n", *(f"level {i}" for i in range(levels)), *(f"dispersion {g}" for g in names)]
-    header += ["reversals a context", "frontiers at 0", "million steps (to solve)", "minutes (to solve)"]
-    rows = [_mechanism_row(block, c, levels, names) for c in block.conditions]
+    header += ["reversals a context", "frontiers at 0", "million steps", "minutes"]
+    from_policies = any(run.about.bootstrap_fraction is not None for c in block.conditions for run in c.runs)
+    header += ["bootstrap fraction"] * from_policies
+    rows = [_mechanism_row(block, c, levels, names)[: len(header)] for c in block.conditions]
     note = (
         "Level columns: share of time at that level (of windows x contexts under a frontier, of rollouts without one). "
-        "Dispersion: IQR of the frontiers within the group, mean over windows. To solve: up to the first evaluation "
-        "that counts as solved, of the seeds that did (minutes of a compact record in proportion to windows). All: "
-        "mean over seeds."
+        "Dispersion: IQR of the frontiers within the group, mean over windows. All: mean over seeds."
     )
-    return Table(f"{block.label}: where training happened", header, rows, [note])
+    told = (
+        "Bootstrap fraction: share of contexts whose ladder needed more than a policy trained from the target start "
+        "(n: runs that say it)."
+    )
+    return Table(f"{block.label}: where training happened", header, rows, [note, *[told] * from_policies])
 
 
 def _mechanism_row(block: Runs, c: Condition[Summary], levels: int, names: Sequence[str]) -> list[str]:
@@ -193,8 +202,6 @@ def _mechanism_row(block: Runs, c: Condition[Summary], levels: int, names: Seque
         [r.about.environment_steps / 1e6 or None for r in runs],
         [r.about.seconds / 60 or None for r in runs],
     )
-    solving = [r.solved_steps / 1e6 if r.solved_steps is not None else None for r in runs]
-    solving_minutes = [r.solved_seconds / 60 if r.solved_seconds is not None else None for r in runs]
     return [
         c.label,
         shown_seeds(c.seeds, block.seeds),
@@ -202,9 +209,16 @@ def _mechanism_row(block: Runs, c: Condition[Summary], levels: int, names: Seque
         *spread,
         mean([run.reversals for run in runs]),
         mean([run.at_target for run in runs]),
-        f"{mean(steps)} ({mean(solving)})",
-        f"{mean(minutes)} ({mean(solving_minutes)})",
+        mean(steps),
+        mean(minutes),
+        bootstrap_fraction(runs),
     ]
+
+
+def bootstrap_fraction(runs: Sequence[Summary]) -> str:
+    """Mean over the runs with a policy ladder, and how many they are."""
+    known = [run.about.bootstrap_fraction for run in runs if run.about.bootstrap_fraction is not None]
+    return f"{np.mean(known):.2f} (n = {len(known)})" if known else MISSING
 
 
 # -- over blocks ----------------------------------------------------------------------------------------------------
@@ -221,6 +235,8 @@ class Retention(NamedTuple):
     gain: float
     """Mean AUC of the hand-built ladder minus the target start's."""
     n: int
+    runs: tuple[Summary, ...]
+    """With the automatic ladder, of the seeds that all three conditions have."""
 
     @property
     def defined(self) -> bool:
@@ -243,7 +259,8 @@ def retention(blocks: Sequence[Runs], setting: str, ladder: str) -> Retention | 
         return None
     auto, manual, target = (np.array([r.auc(window) for r in part if r.about.seed in seeds]) for part in runs)
     found_ratio = ratio_interval(auto, manual, target, retained, generator())
-    return Retention(found_ratio, float(manual.mean() - target.mean()), len(seeds))
+    mine = tuple(run for run in runs[0] if run.about.seed in seeds)
+    return Retention(found_ratio, float(manual.mean() - target.mean()), len(seeds), mine)
 
 
 def _plain(block: Runs) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +82,20 @@ def time_at_level(frontier: NDArray[np.int8], n_levels: int) -> Floats:
     return np.bincount(frontier.reshape(-1), minlength=n_levels) / frontier.size
 
 
+def gradient_steps(learner: Mapping[str, Any], steps_at: NDArray[np.int64]) -> NDArray[np.int64]:
+    """``[windows]``: gradient steps so far, from a learner's constants and the environment steps ``steps_at``.
+
+    PPO splits a window's steps into minibatches, epoch by epoch; the others take ``updates`` a window once they have
+    ``warmup`` steps. Empty where the constants are not known.
+    """
+    if "epochs" in learner:
+        here = np.diff(steps_at, prepend=0)
+        return np.cumsum(learner["epochs"] * np.maximum(1, -(-here // learner["minibatch"])))
+    if "updates" in learner:
+        return np.cumsum(np.where(steps_at >= learner["warmup"], learner["updates"], 0))
+    return np.zeros(0, np.int64)
+
+
 def retained(auto: Values, manual: Values, target: Values) -> float:
     """R_retain and R_self: the share of the hand-built ladder's gain over the target start, on mean AUC."""
     gain = float(np.mean(manual) - np.mean(target))
@@ -96,6 +111,7 @@ class Summary:
     held_out: Floats
     groups: dict[str, Floats]
     solved_window: int | None
+    solved_updates: int | None
     solved_steps: int | None
     solved_seconds: float | None
     level_share: Floats
@@ -138,6 +154,7 @@ def summarise(run: Run) -> Summary:
     when = solved_at(worst_curve(run.held_out_groups)) if run.held_out_groups else None
     window = None if when is None else int(run.evaluated_at[when])
     played = None if window is None else max(window - 1, 0)
+    updates = gradient_steps(run.about.config.get("learner", {}), run.steps_at)
     n, levels = run.about.n_contexts, run.about.n_levels
     means, spread = {}, {}
     if run.frontier is not None and len(run.frontier):
@@ -153,6 +170,7 @@ def summarise(run: Run) -> Summary:
         held_out=run.held_out,
         groups=run.held_out_groups,
         solved_window=window,
+        solved_updates=None if played is None or not len(updates) else int(updates[played]),
         solved_steps=None if played is None or not len(run.steps_at) else int(run.steps_at[played]),
         solved_seconds=None if played is None or not len(run.seconds_at) else float(run.seconds_at[played]),
         level_share=share,

@@ -9,8 +9,9 @@ from itertools import groupby
 from pathlib import Path
 
 from scout_rl.report import figures
-from scout_rl.report.comparison import Runs, evaluated, scores
+from scout_rl.report.comparison import Runs, bootstrap_fraction, evaluated, scores
 from scout_rl.report.conditions import group
+from scout_rl.report.durations import durations_table
 from scout_rl.report.metrics import Summary, summarise
 from scout_rl.report.runs import find, load
 from scout_rl.report.tables import MISSING, Table, markdown, shown, shown_interval
@@ -32,8 +33,11 @@ alone, without any simulator, and no number or verdict on it is typed in.
 Seeds 100 to 105 are evaluation seeds; a verdict of fewer than five seeds is a first impression, not evidence. *Ours*:
 median over seeds for AUC (mean for `metaworld-conflict`), mean for final success; from three seeds on a 95% interval
 from 10,000 seed resamples. *Difference*: SCOUT minus the rule, median over paired seeds; for level counts, more levels
-minus fewer. Budgets, horizons and learners are ours ([settings](settings.md)), so compare differences, not areas. What was
-found out about rows that differ from the paper: [disagreements](disagreements.md).
+minus fewer. Budgets, horizons and learners are ours ([settings](settings.md)), so compare differences, not areas.
+What was found out about rows that differ from the paper: [disagreements](disagreements.md).
+
+How long each took stands [at the end](#how-long-one-seed-takes-setting-by-setting). Any record can be trained again and
+compared: `scout repeat results/SETTING/RULE/SEED.npz` ([what that promises](report.md#repeat-a-result)).
 
 The verdicts, by rule:
 
@@ -48,6 +52,7 @@ def write(results: Path, docs: Path) -> Path:
     parts = [INTRODUCTION + RULES + "\n", _overview(answers)]
     for setting, found in groupby(answers, key=lambda a: a.row.setting):
         parts.append(_section(setting, list(found), blocks, docs))
+    parts.append(_titled(durations_table(blocks)))
     page = docs / "reproduction.md"
     page.write_text("\n".join(parts).rstrip() + "\n", "utf-8")
     return page
@@ -63,10 +68,13 @@ def _overview(answers: Sequence[Answer]) -> str:
 def _section(setting: str, answers: list[Answer], blocks: Sequence[Runs], docs: Path) -> str:
     header = ["condition", "measure", "paper", "ours", "paper's difference", "our difference", "seeds", "windows"]
     header += ["minutes a run", "machine", "verdict"]
-    table = Table(setting, header, [_cells(a) for a in answers], _notes(answers))
-    text = f"## {setting}\n\n" + markdown(table).split("\n", 2)[2]
+    text = _titled(Table(setting, header, [_cells(a) for a in answers], _notes(answers)))
     picture = _picture(setting, blocks, docs)
     return text + (f"\n![{setting}: held-out success by windows]({picture})\n" if picture else "")
+
+
+def _titled(table: Table) -> str:
+    return f"## {table.title}\n\n" + markdown(table).split("\n", 2)[2]
 
 
 def _cells(a: Answer) -> list[str]:
@@ -100,6 +108,11 @@ def _cells(a: Answer) -> list[str]:
 def _notes(answers: Sequence[Answer]) -> list[str]:
     notes = [f"The paper on `{a.row.rule}`{_where(a)}: {a.row.says}." for a in answers if a.row.says]
     notes += [f"`{a.row.rule}`{_where(a)}: {a.note}." for a in answers if a.note]
+    notes += [
+        f"`{a.row.rule}`{_where(a)}: bootstrap fraction {bootstrap_fraction(a.runs)}."
+        for a in answers
+        if a.row.metric == "self" and a.runs
+    ]
     runs = {run.about.name: run for a in answers for run in a.runs}.values()
     if runs:
         notes.append(f"{_time(list(runs))} Versions: {_versions(list(runs))}.")

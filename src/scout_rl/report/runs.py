@@ -6,7 +6,7 @@ import json
 import os
 import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from scout_rl.compact import KINDS, unpack
 from scout_rl.records import CONFIG, Records, read_records, read_rows
 from scout_rl.report.labels import Labels, n_train, training_groups
 
-RUN, SCHEMA = "run.json", 1
+RUN, LADDER, SCHEMA = "run.json", "ladder.json", 1
 """What `scout train` writes (run_folder.py); read here without its imports, which need JAX."""
 
 
@@ -46,6 +46,10 @@ class About:
     """0 where unknown."""
     seconds: float
     """Wall time of all windows; 0 where unknown."""
+    ran_on: dict[str, Any]
+    """Backend, processor, cores, threads; empty where nobody wrote it down."""
+    bootstrap_fraction: float | None = None
+    """Of a policy ladder: the share of contexts whose starts needed more than the target-start policy."""
 
     @property
     def finished(self) -> bool:
@@ -150,7 +154,7 @@ def _compact(path: Path, labels: Labels | None) -> Run:
     config = read.about["config"]
     n_contexts = int(read.context.max()) + 1 if read.frontier is None else read.frontier.shape[1]
     about = _about(str(path), "compact", read.about, max(n_contexts, n_train(config["setting"])), windows)
-    about = _timed(about, int(read.environment_steps[-1]), read.seconds)
+    about = _told(about, int(read.environment_steps[-1]), read.seconds, read.ladder)
     index = np.repeat(np.arange(windows, dtype=np.int32), rollouts)
     played = Played(index, read.context.reshape(-1).astype(np.int32), read.level.reshape(-1), read.success.reshape(-1))
     window, context, kind = read.moves.T
@@ -180,7 +184,8 @@ def _folder(path: Path, labels: Labels | None) -> Run:
     steps = np.array([row["environment_steps"] for row in tables["metrics"]][:windows], np.int64)
     pace = np.cumsum([row["seconds"] for row in tables["timing"]][:windows])
     about = _about(str(path), "folder", told, int(records.config["n_contexts"]), windows)
-    about = _timed(about, int(steps[-1]) if len(steps) else 0, float(pace[-1]) if len(pace) else 0.0)
+    ladder = json.loads((path / LADDER).read_text()) if (path / LADDER).exists() else None
+    about = _told(about, int(steps[-1]) if len(steps) else 0, float(pace[-1]) if len(pace) else 0.0, ladder)
     rows = tables["evaluations"]
     groups = {name: np.array([row["groups"][name] for row in rows]) for name in (rows[0]["groups"] if rows else ())}
     at, held_out = np.array([row["window"] for row in rows]), np.array([row["success"] for row in rows])
@@ -222,11 +227,17 @@ def _about(name: str, kind: str, told: dict[str, Any], n_contexts: int, windows:
         budget=int(config.get("windows", windows)),
         environment_steps=0,
         seconds=0.0,
+        ran_on=told.get("ran_on", {}),
     )
 
 
-def _timed(about: About, steps: int, seconds: float) -> About:
-    return About(**{**about.__dict__, "environment_steps": steps, "seconds": seconds})
+def _told(about: About, steps: int, seconds: float, ladder: dict[str, Any] | None) -> About:
+    return replace(
+        about,
+        environment_steps=steps,
+        seconds=seconds,
+        bootstrap_fraction=None if ladder is None else float(ladder["bootstrap_fraction"]),
+    )
 
 
 def _run(

@@ -1,0 +1,49 @@
+"""The progress bars of runs: whatever else has to give way in a narrow terminal, the counts are whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column
+from rich.text import Text
+
+WIDE = 120
+"""Columns from which a run's news stand beside its bar; below that they have a line of their own."""
+
+INDENT = 4
+
+
+class RunBars(Progress):
+    """One bar a run, and below it the task's field ``news``."""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Bar, news, bar, news."""
+        for task in self.tasks:
+            yield self.make_tasks_table([task])
+            if task.fields["news"]:
+                yield Padding(Text(self._fitting(task.fields["news"]), style="dim"), (0, 0, 0, INDENT))
+
+    def _fitting(self, news: str) -> str:
+        """On one line, or each piece (two spaces stand between them) on its own."""
+        return news if len(news) + INDENT <= self.console.width else news.replace("  ", "\n")
+
+
+def bar_of(console: Console, description: str = "{task.description}", *, transient: bool = False) -> Progress:
+    """Description, bar, windows done, time gone, time left and news; of the first five only the bar gets shorter.
+
+    A ``transient`` one is gone at the end, and outside of a terminal it is not there at all.
+    """
+    columns = [
+        TextColumn(description),
+        BarColumn(),
+        MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        TimeElapsedColumn(table_column=Column(no_wrap=True)),
+        TimeRemainingColumn(table_column=Column(no_wrap=True)),
+    ]
+    kind: type[Progress] = RunBars
+    if console.width >= WIDE:
+        kind, columns = Progress, [*columns, TextColumn("{task.fields[news]}")]
+    return kind(*columns, console=console, transient=transient, disable=transient and not console.is_terminal)
