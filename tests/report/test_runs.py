@@ -154,9 +154,23 @@ def test_a_policy_ladders_own_source_does_not_part_seeds(tmp_path):
         (101, "results/doorkey/scout/101.npz"),
         (102, "elsewhere"),
     ):
-        told = config(seed=seed, ladder="policy", ladder_from=source)
+        fallback = f"results/doorkey/scout/{seed}"
+        told = config(seed=seed, ladder="policy", ladder_from=source, ladder_fallback=fallback)
         runs.append(summarise(load(write_compact(tmp_path / f"{seed}.npz", told, groups))))
     assert sorted(len(c.runs) for b in group(runs) for c in b.conditions) == [1, 2]
+
+
+def test_a_label_says_a_presets_name_and_not_its_constants(tmp_path):
+    groups = {"all": curve(60, at=range(0, 121, 20))}
+    told = [
+        config(learner={"gamma": 0.98}),
+        config(learner={"gamma": 0.99}, preset="paper"),
+        config(learner={"gamma": 0.99, "batch": 64}, preset="paper"),
+        config(learner={"gamma": 0.98}, ladder="policy", ladder_from="runs/a/0"),
+    ]
+    runs = [summarise(load(write_compact(tmp_path / f"{i}.npz", t, groups))) for i, t in enumerate(told)]
+    names = [block.label.removeprefix(block.setting) for block in group(runs)]
+    assert names == ["", " (paper)", " (paper, batch 64)", " (policy ladder)"]
 
 
 @pytest.mark.parametrize("key", ["doorkey-split-small", "doorkey-small", "fetch-withingroup-small"])

@@ -23,6 +23,8 @@ ADDED_LATER = {"preset": "tuned"}
 """Fields that the first records do not have, with what they were."""
 LEARNER_ADDED_LATER = {"random_hold": 1, "target_entropy": -1.0}
 """The same for the learner's constants."""
+SOURCES = ("ladder_from", "ladder_fallback")
+KIN = ("setting", "preset", "algorithm", "ladder")
 USUAL = {"ladder": "manual", "levels": 5}
 """Not worth a word in a label."""
 
@@ -83,8 +85,9 @@ def identity(about: About) -> dict[str, Any]:
         del fields["algorithm"]
     if "learner" in fields:
         fields["learner"] = {k: v for k, v in fields["learner"].items() if v != LEARNER_ADDED_LATER.get(k)}
-    if "ladder_from" in fields:  # the run that a policy ladder comes from has this run's own seed in its name
-        fields["ladder_from"] = str(fields["ladder_from"]).replace(str(about.seed), "{seed}")
+    for name in SOURCES:  # the runs that a policy ladder comes from have this run's own seed in their names
+        if name in fields:
+            fields[name] = str(fields[name]).replace(str(about.seed), "{seed}")
     fields["bank"] = about.bank_sha256 or f"{about.n_contexts} contexts"
     return fields
 
@@ -127,10 +130,13 @@ def _once_each(runs: Sequence[R]) -> None:
 
 
 def _block_labels(blocks: list[dict[str, Any]]) -> list[str]:
-    """Setting, whatever is unusual, and whatever else tells blocks of one setting apart."""
+    """Setting, whatever is unusual, and whatever else tells blocks apart that share setting, learner and ladder.
+
+    What a preset changes is said by its name, and where a policy ladder comes from by its being one.
+    """
     labels = []
     for fields in blocks:
-        twins = [_flat(other) for other in blocks if other.get("setting") == fields.get("setting")]
+        twins = [_flat(other) for other in blocks if all(other.get(k) == fields.get(k) for k in KIN)]
         flat = _flat(fields)
         told = {k: v for k, v in _differing(flat, twins).items() if k not in USUAL}
         unusual = {k: flat[k] for k, usual in USUAL.items() if k in flat and flat[k] != usual}
