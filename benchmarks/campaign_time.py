@@ -13,6 +13,7 @@ measured from the target start with an untrained policy, where they are longest,
 from __future__ import annotations
 
 import argparse
+import heapq
 import json
 import tempfile
 import time
@@ -76,7 +77,11 @@ def _pace(folder: Path, whole: float, every: int) -> Pace:
 
 
 def minutes(runs: Iterable[Run], paces: dict[str, Pace], workers: int) -> float:
-    return sum(paces[kind_of(run.config)].run(run.config) for run in runs) / workers / 60
+    """Until the last run ends, each taken up in the file's order by the first core that is free."""
+    free = [0.0] * workers
+    for run in runs:
+        heapq.heapreplace(free, free[0] + paces[kind_of(run.config)].run(run.config))
+    return max(free) / 60
 
 
 def main() -> None:
