@@ -76,11 +76,21 @@ def happened(seen, key):
     }
 
 
-@pytest.mark.parametrize("key", ["doorkey", "doorkey-16", "multiroom"])
+@pytest.mark.parametrize("key", ["doorkey", "doorkey-limited", "doorkey-16", "multiroom"])
 def test_parity_with_the_stock_package(minigrid, bank_of, key):
     seen = compare(minigrid, key, bank_of(key), n_contexts=30, seed=1)
     assert seen["steps"] > 2000
     assert happened(seen, key), seen
+
+
+def test_a_settings_own_time_limit_is_the_stock_environments_too(minigrid, bank_of):
+    own, stock = SETTINGS["doorkey-limited"], SETTINGS["doorkey"]
+    assert own.time_limit == 100
+    assert (
+        minigrid.simulator(own).max_steps == minigrid.batch_simulator(own).max_steps == stock_env(own).max_steps == 100
+    )
+    assert minigrid.simulator(stock).max_steps == stock_env(stock).max_steps == 640
+    assert bank_of("doorkey-limited").sha256 == bank_of("doorkey").sha256
 
 
 @pytest.mark.slow
