@@ -29,8 +29,8 @@ from scout_rl.records import read_rows
 from scout_rl.run_config import RunConfig
 from scout_rl.settings import setting
 
-SEEDS = (58, 59)
-"""Of the measured runs; development seeds."""
+FIRST_SEED = 50
+"""Of the measured runs; they take development seeds."""
 
 
 class Pace(NamedTuple):
@@ -53,17 +53,18 @@ def measured(config: RunConfig, windows: int, workers: int) -> Pace:
     """``workers`` runs side by side, each for so many windows, two evaluations among them."""
     fields = {**config.as_dict(), "evaluate_every": windows // 2, "ladder": "manual", "levels": 5}
     fields |= {"ladder_from": "", "ladder_fallback": "", "constants": {}, "rule": "target", "checkpoint_every": 50}
+    seeds = range(FIRST_SEED, FIRST_SEED + workers)
     with tempfile.TemporaryDirectory() as place:
         begun = time.time()
         started = [
             WorkerProcess(job(str(seed), RunConfig(**{**fields, "seed": seed}).as_dict(), place, 1, windows))
-            for seed in range(SEEDS[0], SEEDS[0] + workers)
+            for seed in seeds
         ]
         errors = [worker.error() for worker in started]
         whole = time.time() - begun
         if any(errors):
             raise SystemExit(f"{config.setting}: {next(filter(None, errors))}")
-        paces = [_pace(Path(place) / str(seed), whole, windows // 2) for seed in range(SEEDS[0], SEEDS[0] + workers)]
+        paces = [_pace(Path(place) / str(seed), whole, windows // 2) for seed in seeds]
     return Pace(*(max(values) for values in zip(*paces, strict=True)))
 
 
@@ -89,8 +90,9 @@ def main() -> None:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--seed", type=int, help="only the runs of this seed")
     parser.add_argument("--windows", type=int, default=16, help="windows of each measured run")
+    parser.add_argument("--cores", type=int, default=2, help="runs side by side, at most")
     given = parser.parse_args()
-    workers = min(n_workers(1), len(SEEDS))
+    workers = min(n_workers(1), given.cores)
     runs = {file: [run for run in load(file).runs if given.seed in (None, run.config.seed)] for file in given.files}
     kinds = {kind_of(run.config): run.config for group in runs.values() for run in group}
     paces: dict[str, Pace] = {}

@@ -26,7 +26,7 @@ from benchmarks.metaworld_physics import MetaWorldPhysics, stock_metaworld
 
 from scout_rl.families import family, load_bank
 from scout_rl.families.mujoco_batch import MujocoBatch
-from scout_rl.families.worker_threads import n_usable_cores
+from scout_rl.hardware import n_usable_cores
 from scout_rl.settings import SETTINGS
 
 N_ENVS = 16

@@ -27,7 +27,7 @@ from benchmarks import rounds, sac_peers
 from benchmarks.sac_peers import ACTION, BATCH, GOAL, HER, HIDDEN, HORIZON, N_ENVS, OBSERVATION, RADIUS
 
 from scout_rl.episodes import GoalEpisodes
-from scout_rl.families.worker_threads import n_usable_cores
+from scout_rl.hardware import n_usable_cores
 
 STORED = 400
 """Episodes in every replay."""

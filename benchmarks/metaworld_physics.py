@@ -9,7 +9,8 @@ import mujoco
 
 from scout_rl.families.metaworld.contexts import FRAME_SKIP
 from scout_rl.families.metaworld.tasks import stock, stock_env, task_index
-from scout_rl.families.worker_threads import n_usable_cores, worker_threads
+from scout_rl.families.worker_threads import worker_threads
+from scout_rl.hardware import n_usable_cores
 
 CONTROLS = ("ctrl", "mocap_pos", "mocap_quat")
 

@@ -31,7 +31,7 @@ from benchmarks import rounds, sac_peers, training_cost
 from benchmarks.sac_peers import HORIZON, N_ENVS
 
 from scout_rl.families import family, load_bank
-from scout_rl.families.worker_threads import n_usable_cores
+from scout_rl.hardware import n_usable_cores
 from scout_rl.settings import setting
 
 SETTING = "fetch-air"

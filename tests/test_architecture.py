@@ -38,6 +38,7 @@ FLOW = {
         "archive",
         "bank",
         "codecs",
+        "hardware",
         "ladder",
         "ladder_picture",
         "ladder_validation",

@@ -19,12 +19,12 @@ def field_types(kind: type) -> dict[str, Any]:
 
 
 def require_types(kind: type, given: Mapping[str, Any], owner: str = "") -> None:
-    """Refuse a value of the wrong type in one sentence that names its field; ``given`` has known names alone."""
+    """Refuse a value of the wrong type in one sentence that names its field; names that are none are not looked at."""
+    known = field_types(kind)
     for name, value in given.items():
-        wanted = field_types(kind)[name]
-        if not _fits(value, wanted):
+        if name in known and not _fits(value, known[name]):
             whose = f"{owner}: " if owner else ""
-            raise ValueError(f"{whose}{name!r} is {value!r}, but must be {_words(wanted)}")
+            raise ValueError(f"{whose}{name!r} is {value!r}, but must be {_words(known[name])}")
 
 
 def _fits(value: Any, wanted: Any) -> bool:

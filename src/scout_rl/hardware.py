@@ -28,6 +28,11 @@ def n_threads() -> int:
     told = os.environ.get("NPROC", "")
     if told.isdigit() and int(told) > 0:
         return int(told)
+    return n_usable_cores()
+
+
+def n_usable_cores() -> int:
+    """The cores that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

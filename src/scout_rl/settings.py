@@ -48,7 +48,7 @@ class Setting:
     """False where groups are for evaluation only (within-group conflict): ``oracle_group`` is constant."""
     bank_seed: int = 0
     """The bank is sampled from this seed, whatever the run's seed is."""
-    time_limit: int = 0
+    horizon: int = 0
     """Steps of an episode, where it is not the environment's own limit (MiniGrid)."""
 
     def small(self, **changes: int) -> Setting:
@@ -65,7 +65,7 @@ def _short_and_long(short: float, long: float, share_short: float) -> tuple[Grou
 
 
 def _minigrid(
-    key: str, task: str, windows: int, groups: tuple[Group, ...] = (Group(),), time_limit: int = 0
+    key: str, task: str, windows: int, groups: tuple[Group, ...] = (Group(),), horizon: int = 0
 ) -> tuple[Setting, Setting]:
     full = Setting(
         key=key,
@@ -76,7 +76,7 @@ def _minigrid(
         learner="ppo",
         windows=windows,
         groups=groups,
-        time_limit=time_limit,
+        horizon=horizon,
     )
     return full, full.small(n_train=40, n_held_out=40, windows=windows // 4)
 
@@ -156,7 +156,7 @@ _METAWORLD_SETTINGS: tuple[Setting, ...] = (
 
 _TABLE: tuple[Setting, ...] = (
     *_minigrid("doorkey", "MiniGrid-DoorKey-8x8-v0", windows=1200),
-    *_minigrid("doorkey-limited", "MiniGrid-DoorKey-8x8-v0", windows=1200, time_limit=100),
+    *_minigrid("doorkey-limited", "MiniGrid-DoorKey-8x8-v0", windows=1200, horizon=100),
     *_minigrid("doorkey-16", "MiniGrid-DoorKey-16x16-v0", windows=2400),
     *_minigrid("multiroom", "MiniGrid-MultiRoom-N6-v0", windows=2400),
     *_minigrid("doorkey-split", "MiniGrid-DoorKey-8x8-v0", 1200, _short_and_long(**_SPLIT_8, share_short=0.5)),

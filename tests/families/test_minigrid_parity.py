@@ -83,9 +83,9 @@ def test_parity_with_the_stock_package(minigrid, bank_of, key):
     assert happened(seen, key), seen
 
 
-def test_a_settings_own_time_limit_is_the_stock_environments_too(minigrid, bank_of):
+def test_a_settings_own_horizon_is_the_stock_environments_too(minigrid, bank_of):
     own, stock = SETTINGS["doorkey-limited"], SETTINGS["doorkey"]
-    assert own.time_limit == 100
+    assert own.horizon == 100
     assert (
         minigrid.simulator(own).max_steps == minigrid.batch_simulator(own).max_steps == stock_env(own).max_steps == 100
     )

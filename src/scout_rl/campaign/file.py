@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scout_rl.campaign.fields import check_fields, field_types, filled
+from scout_rl.field_types import field_types, require_types
 from scout_rl.run_config import RunConfig
 from scout_rl.run_path import run_name
 
@@ -98,8 +98,8 @@ def _block(
             given = _merged(defaults, shared, fields, row)
             words = {"out": out, "setting": setting, "rule": rule, "seed": seed}
             try:
-                check_fields(given)
-                yield position, where, RunConfig(**filled(given, words))
+                require_types(RunConfig, given)
+                yield position, where, RunConfig(**_filled(given, words))
             except ValueError as error:
                 raise ValueError(f"{where}: {setting} {rule} {seed}: {error}") from error
 
@@ -117,7 +117,16 @@ def _fields_of(table: dict[str, Any], where: str, taken: set[str]) -> None:
     for key in table:
         plural = next((axis for axis, field in AXES.items() if field == key and key in taken), None)
         _require(plural is None, f"{where}: {key!r} is not set here; list it under {plural!r} in a block")
-        _require(key in field_types(), f"{where}: unknown key {key!r}; a run has {', '.join(field_types())}")
+        known = field_types(RunConfig)
+        _require(key in known, f"{where}: unknown key {key!r}; a run has {', '.join(known)}")
+
+
+def _filled(given: dict[str, Any], words: dict[str, Any]) -> dict[str, Any]:
+    """Strings with ``{out}``, ``{setting}``, ``{rule}`` and ``{seed}`` replaced."""
+    try:
+        return {k: v.format(**words) if isinstance(v, str) and "{" in v else v for k, v in given.items()}
+    except (KeyError, IndexError, ValueError) as error:
+        raise ValueError(f"a value names {error} in braces; there are {', '.join(words)}") from error
 
 
 def _merged(*tables: dict[str, Any]) -> dict[str, Any]:

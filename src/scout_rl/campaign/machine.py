@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import IO, Any
 
-from scout_rl.hardware import system_text, within_quota
+from scout_rl.hardware import n_usable_cores, system_text, within_quota
 
 MEMORY_PER_RUN = 1.5
 """GiB that a run is given. Measured peaks of the full settings: Meta-World 1.04, Fetch 0.80, PointMaze 0.70 GiB."""
@@ -66,7 +66,7 @@ def n_workers(threads: int, memory_per_run: float = MEMORY_PER_RUN) -> int:
 
 def usable_cores() -> int:
     """Cores that this process may use, within the container's quota."""
-    return within_quota(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    return within_quota(n_usable_cores())
 
 
 def free_memory() -> int:

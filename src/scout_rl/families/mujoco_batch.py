@@ -35,7 +35,8 @@ from numpy.typing import NDArray
 
 from scout_rl.codecs.mujoco import model_identity
 from scout_rl.families.family import States
-from scout_rl.families.worker_threads import Work, n_usable_cores, worker_threads
+from scout_rl.families.worker_threads import Work, worker_threads
+from scout_rl.hardware import n_usable_cores
 
 Array = NDArray[Any]
 

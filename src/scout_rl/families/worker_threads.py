@@ -16,11 +16,6 @@ Work = Callable[[int], object]
 """What to do for the environment of that index."""
 
 
-def n_usable_cores() -> int:
-    """The cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class WorkerThreads:
     """``n_threads - 1`` waiting threads and the caller's own."""
 

@@ -34,9 +34,9 @@ def make_learner(key: str, constants: dict[str, Any]) -> Learner | OffPolicy:
         if name not in known:
             raise ValueError(f"learner {key!r} has no constant {name!r}; it has {', '.join(known)}")
     require_types(LEARNERS[key], constants, f"learner {key!r}")
-    for name in constants.keys() & LIMITS.keys():
-        value, (low, high) = constants[name], LIMITS[name]
-        if not low <= value <= high:
+    for name, value in constants.items():
+        low, high = LIMITS.get(name, (-math.inf, math.inf))
+        if name in LIMITS and not low <= value <= high:
             limits = f"at least {low}" if high == math.inf else f"from {low} to {high}"
             raise ValueError(f"learner {key!r}: {name!r} is {value!r}, but must be {limits}")
     plain = {name: tuple(value) if isinstance(value, list) else value for name, value in constants.items()}

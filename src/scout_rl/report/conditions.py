@@ -116,7 +116,7 @@ def _block(fields: dict[str, Any], label: str, found: dict[str, list[R]]) -> Blo
         told = _differing(rule["constants"] or {}, twins)
         ordered = tuple(sorted(runs, key=lambda run: run.about.seed))
         _once_each(ordered)
-        conditions.append(Condition(rule["rule"], f"{rule['rule']}{_bracket(told)}", ordered))
+        conditions.append(Condition(rule["rule"], f"{rule['rule']}{bracket(told)}", ordered))
     conditions.sort(key=lambda c: (c.rule != "scout", c.label))
     return Block(fields.get("setting", ""), label, fields, tuple(conditions))
 
@@ -139,10 +139,14 @@ def _block_labels(blocks: list[dict[str, Any]]) -> list[str]:
         twins = [_flat(other) for other in blocks if all(other.get(k) == fields.get(k) for k in KIN)]
         flat = _flat(fields)
         told = {k: v for k, v in _differing(flat, twins).items() if k not in USUAL}
-        unusual = {k: flat[k] for k, usual in USUAL.items() if k in flat and flat[k] != usual}
-        preset = {k: v for k, v in flat.items() if k in ("preset", "algorithm")}
-        labels.append(f"{fields.get('setting') or 'log_dir'}{_bracket({**unusual, **preset, **told})}")
+        labels.append(f"{fields.get('setting') or 'log_dir'}{bracket({**unusual(fields), **told})}")
     return labels
+
+
+def unusual(fields: dict[str, Any]) -> dict[str, Any]:
+    """What a label says of any protocol: ladder and levels, where they are not the usual ones, preset and algorithm."""
+    named = {k: v for k, v in fields.items() if k in ("preset", "algorithm")}
+    return {k: fields[k] for k, usual in USUAL.items() if fields.get(k, usual) != usual} | named
 
 
 def _flat(fields: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -156,7 +160,8 @@ def _differing(fields: dict[str, Any], among: Sequence[dict[str, Any]]) -> dict[
     return {k: v for k, v in fields.items() if any(other.get(k) != v for other in among)}
 
 
-def _bracket(told: dict[str, Any]) -> str:
+def bracket(told: dict[str, Any]) -> str:
+    """The words of a label, in brackets."""
     words = []
     for key, value in told.items():
         name = key.rsplit(".", 1)[-1]

@@ -7,6 +7,7 @@ from itertools import groupby
 from string import ascii_uppercase
 
 from scout_rl.report.comparison import Runs
+from scout_rl.report.conditions import bracket, unusual
 from scout_rl.report.metrics import Summary
 from scout_rl.report.tables import MISSING, Table
 
@@ -34,7 +35,7 @@ def durations_table(blocks: Sequence[Runs]) -> Table:
     rows: list[list[str]] = []
     for setting, mine in groupby(sorted(blocks, key=lambda b: (b.setting, b.label)), key=lambda b: b.setting):
         found = [
-            (machines.letter(runs[0]), _label(block, condition.label), runs)
+            (machines.letter(runs[0]), condition.label + bracket(unusual(block.fields)), runs)
             for block in mine
             for condition in block.conditions
             for runs in _by_machine(condition.runs)
@@ -76,15 +77,6 @@ def _mean(runs: Sequence[Summary]) -> float:
 def _by_machine(runs: Sequence[Summary]) -> list[list[Summary]]:
     timed = sorted((run for run in runs if run.about.seconds), key=made_on)
     return [list(found) for _, found in groupby(timed, key=made_on)]
-
-
-def _label(block: Runs, condition: str) -> str:
-    """The rule, and what is unusual about its protocol."""
-    fields = block.fields
-    words = [f"{fields['ladder']} ladder"] * (fields.get("ladder", "manual") != "manual")
-    words += [f"{fields['levels']} levels"] * (fields.get("levels", 5) != 5)
-    words += [str(fields[name]) for name in ("preset", "algorithm") if name in fields]
-    return condition + (f" ({', '.join(words)})" if words else "")
 
 
 def _letter(index: int) -> str:

@@ -1,6 +1,6 @@
 """The allocation rules, one file each, and their registry by key."""
 
-from scout_rl.field_types import field_types, require_types
+from scout_rl.field_types import require_types
 from scout_rl.rules.aced import Aced
 from scout_rl.rules.alp import Alp
 from scout_rl.rules.anneal import Anneal
@@ -47,8 +47,7 @@ def make(key: str, **constants: object) -> Rule:
     """Return the rule with this key, its constants changed as given."""
     if key not in RULES:
         raise ValueError(f"there is no rule {key!r}; the rules are {', '.join(RULES)}")
-    known = field_types(RULES[key])
-    require_types(RULES[key], {n: v for n, v in constants.items() if n in known}, f"rule {key!r}")
+    require_types(RULES[key], constants, f"rule {key!r}")
     return RULES[key](**constants)
 
 

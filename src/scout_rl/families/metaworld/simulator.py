@@ -26,7 +26,8 @@ from scout_rl.families.goal_batch import GoalObservation, Transition
 from scout_rl.families.metaworld import codec
 from scout_rl.families.metaworld.contexts import FRAME_SKIP, MOCAP_QUAT
 from scout_rl.families.metaworld.tasks import TASKS, Array, stock
-from scout_rl.families.worker_threads import n_usable_cores, worker_threads
+from scout_rl.families.worker_threads import worker_threads
+from scout_rl.hardware import n_usable_cores
 
 ACTION_SCALE = 1.0 / 100
 """Metres that an action of 1 moves the hand's target by."""

@@ -23,8 +23,8 @@ _MAX_CANDIDATES = 200_000
 
 def stock_env(setting: Setting, **options: Any) -> Any:
     """The unmodified environment of the setting, without Gymnasium's checking wrappers."""
-    if setting.time_limit:
-        options["max_steps"] = setting.time_limit
+    if setting.horizon:
+        options["max_steps"] = setting.horizon
     return gymnasium.make(setting.task, disable_env_checker=True, **options).unwrapped
 
 
