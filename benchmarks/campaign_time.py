@@ -6,8 +6,10 @@
 A campaign keeps every core busy with runs of one thread. So does this: for every kind of run (setting, learner, its
 constants) that the files hold, one run a core is started as the campaign starts it, and ended after a few windows.
 Seconds to begin, seconds a window and seconds an evaluation follow from its records; the rest is counting. Rollouts of
-the MuJoCo settings always last to their time limit, so any window costs the same. MiniGrid's end at success: it is
-measured from the target start with an untrained policy, where they are longest, and its numbers are upper bounds.
+the MuJoCo settings always last to their time limit, so any window costs the same. MiniGrid's end at success, and a
+window costs what its steps cost: two measured runs, from the target start and from the easiest one, give seconds a
+window and a step, and the run's record in results/ says how many steps there were and which evaluations had a context
+that ran to the time limit. Where there is no record, all steps of the untrained policy are counted: an upper bound.
 """
 
 from __future__ import annotations
@@ -24,11 +26,15 @@ from typing import Any, NamedTuple
 
 from scout_rl.campaign.file import Run, load
 from scout_rl.campaign.machine import n_workers
+from scout_rl.campaign.state import record_path
 from scout_rl.campaign.worker import WorkerProcess, job
+from scout_rl.compact import unpack
 from scout_rl.records import read_rows
 from scout_rl.run_config import RunConfig
 from scout_rl.settings import setting
 
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+LEVELS = 5
 FIRST_SEED = 50
 """Of the measured runs; they take development seeds."""
 
@@ -38,10 +44,20 @@ class Pace(NamedTuple):
 
     begin: float
     window: float
+    """Of a window without steps."""
+    step: float
     evaluation: float
+    steps: float
+    """Of a window of the untrained policy from the target start."""
 
-    def run(self, config: RunConfig) -> float:
-        return self.begin + config.windows * self.window + self.evaluation * (config.windows // config.evaluate_every)
+    def run(self, run: Run) -> float:
+        config, record = run.config, record_path(RESULTS, run)
+        windows, steps = config.windows, config.windows * self.steps
+        evaluations = windows // config.evaluate_every
+        if self.step and record.exists():
+            told = unpack(record)
+            steps, evaluations = int(told.environment_steps[-1]), int((~told.outcomes.all(axis=1)).sum())
+        return self.begin + windows * self.window + steps * self.step + self.evaluation * evaluations
 
 
 def kind_of(config: RunConfig) -> str:
@@ -49,10 +65,30 @@ def kind_of(config: RunConfig) -> str:
     return json.dumps([config.setting, config.algorithm, config.episodes, config.learner], sort_keys=True)
 
 
+class Measured(NamedTuple):
+    """Of a few windows of one run."""
+
+    begin: float
+    window: float
+    evaluation: float
+    steps: float
+    """Environment steps a window."""
+
+
 def measured(config: RunConfig, windows: int, workers: int) -> Pace:
-    """``workers`` runs side by side, each for so many windows, two evaluations among them."""
-    fields = {**config.as_dict(), "evaluate_every": windows // 2, "ladder": "manual", "levels": 5}
-    fields |= {"ladder_from": "", "ladder_fallback": "", "constants": {}, "rule": "target", "checkpoint_every": 50}
+    """From the target start; MiniGrid from the easiest start as well."""
+    begin, window, evaluation, steps = _side_by_side(config, "target", {}, windows, workers)
+    if setting(config.setting).family != "minigrid":
+        return Pace(begin, window, 0.0, evaluation, steps)
+    short = _side_by_side(config, "fixed", {"level": LEVELS - 1}, windows, workers)
+    step = max(0.0, window - short.window) / max(1.0, steps - short.steps)
+    return Pace(begin, max(0.0, short.window - step * short.steps), step, evaluation, steps)
+
+
+def _side_by_side(config: RunConfig, rule: str, constants: dict[str, int], windows: int, workers: int) -> Measured:
+    """``workers`` runs side by side, each for so many windows, two evaluations among them; the slowest of each."""
+    fields = {**config.as_dict(), "evaluate_every": windows // 2, "rule": rule, "constants": constants}
+    fields |= {"ladder": "manual", "levels": LEVELS, "ladder_from": "", "ladder_fallback": "", "checkpoint_every": 50}
     seeds = range(FIRST_SEED, FIRST_SEED + workers)
     with tempfile.TemporaryDirectory() as place:
         begun = time.time()
@@ -64,24 +100,26 @@ def measured(config: RunConfig, windows: int, workers: int) -> Pace:
         whole = time.time() - begun
         if any(errors):
             raise SystemExit(f"{config.setting}: {next(filter(None, errors))}")
-        paces = [_pace(Path(place) / str(seed), whole, windows // 2) for seed in seeds]
-    return Pace(*(max(values) for values in zip(*paces, strict=True)))
+        found = [_measured(Path(place) / str(seed), whole, windows // 2) for seed in seeds]
+    return Measured(*(max(values) for values in zip(*found, strict=True)))
 
 
-def _pace(folder: Path, whole: float, every: int) -> Pace:
+def _measured(folder: Path, whole: float, every: int) -> Measured:
     """Windows 0 (compiles) and 1 are left out; every ``every``-th holds an evaluation."""
     seconds = [row["seconds"] for row in read_rows(folder / "timing.jsonl")]
+    steps = [row["environment_steps"] for row in read_rows(folder / "metrics.jsonl")]
     plain = [s for window, s in enumerate(seconds) if window > 1 and (window + 1) % every]
     window = sum(plain) / len(plain)
     evaluation = max(0.0, seconds[-1] - window)
-    return Pace(max(0.0, whole - len(seconds) * window - 2 * evaluation), window, evaluation)
+    begin = max(0.0, whole - len(seconds) * window - 2 * evaluation)
+    return Measured(begin, window, evaluation, (steps[-1] - steps[1]) / (len(steps) - 2))
 
 
 def minutes(runs: Iterable[Run], paces: dict[str, Pace], workers: int) -> float:
     """Until the last run ends, each taken up in the file's order by the first core that is free."""
     free = [0.0] * workers
     for run in runs:
-        heapq.heapreplace(free, free[0] + paces[kind_of(run.config)].run(run.config))
+        heapq.heapreplace(free, free[0] + paces[kind_of(run.config)].run(run))
     return max(free) / 60
 
 
@@ -98,10 +136,10 @@ def main() -> None:
     paces: dict[str, Pace] = {}
     for key, config in kinds.items():
         paces[key] = measured(config, given.windows, workers)
-        begin, window, evaluation = paces[key]
+        begin, window, step, evaluation, steps = paces[key]
         print(
             f"{config.setting} {config.algorithm}: {workers} side by side, {begin:.0f} s to begin, "
-            f"{window:.2f} s a window, {evaluation:.1f} s an evaluation",
+            f"{window + steps * step:.2f} s a window of {steps:.0f} steps, {evaluation:.1f} s an evaluation",
             flush=True,
         )
     table: dict[str, Any] = {}
@@ -110,11 +148,14 @@ def main() -> None:
         by_setting = defaultdict(list)
         for run in group:
             by_setting[run.config.setting].append(run)
-        bound = any(setting(name).family == "minigrid" for name in by_setting)
+        bound = any(paces[kind_of(run.config)].step and not record_path(RESULTS, run).exists() for run in group)
         print(f"{file.stem}: {len(group)} runs, {'at most ' if bound else ''}{table[file.stem]['minutes']} minutes")
         if len(by_setting) > 1:
+            table[file.stem]["settings"] = {
+                name: round(minutes(some, paces, workers), 1) for name, some in by_setting.items()
+            }
             for name, some in by_setting.items():
-                print(f"    {name}: {len(some)} runs, {minutes(some, paces, workers):.1f} minutes")
+                print(f"    {name}: {len(some)} runs, {table[file.stem]['settings'][name]} minutes")
     print(json.dumps({"cores": workers, "campaigns": table}))
 
 

@@ -121,6 +121,7 @@ FLOW = {
     "sinks": set(),
     "commands": None,
     "cli": {"commands"},
+    "__main__": {"cli"},
     "__init__": None,
 }
 TYPES_ONLY = {("outcome_checks", "curriculum"), ("snapshot", "curriculum")}

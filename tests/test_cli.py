@@ -47,7 +47,7 @@ def test_a_wrong_word_is_one_sentence(arguments, sentence, tmp_path, capsys):
 
 
 def test_help():
-    out = subprocess.run([sys.executable, "-m", "scout_rl.cli", "--help"], capture_output=True, text=True, check=True)
+    out = subprocess.run([sys.executable, "-m", "scout_rl", "--help"], capture_output=True, text=True, check=True)
     assert "simulate" in out.stdout
     assert "Compare allocation rules" in out.stdout
 

@@ -26,7 +26,7 @@ _TUNED: dict[str, dict[str, Any]] = {
     "fetch": {**_FAST, **_CALM, "gamma": 0.98, "updates": 128},
     "pointmaze": {**_FAST, **_CALM, "gamma": 0.995, "updates": 64, "capacity": 1_500_000},
     "metaworld": {**_FAST, "gamma": 0.98, "updates": 64, "random_action": 0.3, "random_hold": 10, "action_noise": 0.1},
-    "metaworld-conflict": {"random_hold": 25},
+    "metaworld-conflict": {"gamma": 0.99, "random_hold": 25, "random_each": True, "random_action": 0.15},
     "minigrid": {},
 }
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {"paper": _PAPER, "tuned": _TUNED}

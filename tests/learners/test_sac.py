@@ -239,6 +239,14 @@ def test_exploration_mixes_policy_noise_and_random_actions():
     for array in (np.asarray(held.random), np.asarray(held.uniform)):
         assert all(np.array_equal(array[t], array[t - t % 3]) for t in range(8))
         assert not np.array_equal(array[2], array[3])
+    each = SAC(**SMALL, random_action=0.25, random_each=True)
+    noise_each = jax.tree.map(lambda a: a[0], each.noise(jax.random.key(0), (1, 4000, 2)))
+    coins = np.asarray(noise_each.random)
+    assert coins.mean(0) == pytest.approx([0.25, 0.25], abs=0.03)
+    assert coins.all(1).mean() == pytest.approx(0.25**2, abs=0.02)
+    np.testing.assert_array_equal(
+        np.asarray(each.explore(policy, observation, goal, noise_each))[coins], np.asarray(noise_each.uniform)[coins]
+    )
     cold = policy._replace(warm=jnp.bool_(False))
     np.testing.assert_array_equal(learner.explore(cold, observation, goal, noise), noise.uniform)
 

@@ -113,6 +113,8 @@ class OffPolicy(ABC):
     """Probability of a uniformly random action."""
     random_hold: int = 1
     """Steps for which a random action is held: small steps in changing directions lead nowhere."""
+    random_each: bool = False
+    """Each action coordinate is random or the policy's by its own coin: a gripper opens while the hand goes on."""
     action_noise: float = 0.2
     """Deviation of the noise on the policy's own action."""
     clip_inputs: float = 5.0
@@ -170,7 +172,7 @@ class OffPolicy(ABC):
         n_steps, n, m = shape
         n_held = -(-n_steps // self.random_hold)
         uniform = jax.random.uniform(keys[2], (n_held, n, m), minval=-1.0, maxval=1.0)
-        random = jax.random.uniform(keys[3], (n_held, n, 1)) < self.random_action
+        random = jax.random.uniform(keys[3], (n_held, n, m if self.random_each else 1)) < self.random_action
         return Noise(
             policy=jax.random.normal(keys[0], shape),
             action=self.action_noise * jax.random.normal(keys[1], shape),
