@@ -150,7 +150,7 @@ _METAWORLD_SETTINGS: tuple[Setting, ...] = (
     *_sac("metaworld", "metaworld-pickplace", "pick-place-v3", 2000, (Group("pick-place"),)),
     *(
         replace(row, n_train=2 * row.n_train, n_held_out=2 * row.n_held_out)
-        for row in _sac("metaworld", "metaworld-conflict", "push-v3+shelf-place-v3", 2400, _PUSH_AND_SHELF)
+        for row in _sac("metaworld", "metaworld-conflict", "push-v3+shelf-place-v3", 2000, _PUSH_AND_SHELF)
     ),
 )
 

@@ -11,6 +11,7 @@ import pytest
 
 from scout_rl.cli import main
 from scout_rl.compact import find_results
+from scout_rl.report import glance
 from scout_rl.report.metrics import summarise
 from scout_rl.report.reproduction import write
 from scout_rl.report.runs import load
@@ -46,11 +47,25 @@ def without_simulators(code, *arguments):
 def test_the_committed_page_is_what_the_records_give(tmp_path):
     """`make results` after a change of results/ keeps it so."""
     code = "from pathlib import Path\nfrom scout_rl.report.reproduction import write\nwrite(*map(Path, sys.argv[1:]))"
-    without_simulators(code, ROOT / "results", tmp_path)
+    readme = tmp_path / "README.md"
+    readme.write_text((ROOT / "README.md").read_text().replace("1.00", "0.00"))
+    without_simulators(code, ROOT / "results", tmp_path, readme)
+    assert table_of(readme) == table_of(ROOT / "README.md"), "run make results"
+    assert "1.00" in table_of(readme)
     assert (tmp_path / "reproduction.md").read_text() == (ROOT / "docs/reproduction.md").read_text(), "run make results"
     for picture in (tmp_path / "images").iterdir():
         assert (ROOT / "docs/images" / picture.name).exists(), "run make results"
         assert picture.stat().st_size < 200_000
+
+
+def table_of(readme):
+    return readme.read_text().split(glance.BEGIN)[1].split(glance.END)[0]
+
+
+def test_a_readme_without_a_place_for_the_table_is_refused(tmp_path):
+    (tmp_path / "README.md").write_text("# nothing\n")
+    with pytest.raises(ValueError, match=r"README.md has no place for the table"):
+        glance.put_into(tmp_path / "README.md", glance.glance_table([], []))
 
 
 def test_the_commands_without_simulators(tmp_path):

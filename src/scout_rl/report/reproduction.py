@@ -1,4 +1,6 @@
-"""docs/reproduction.md from the committed records alone: ``python -m scout_rl.report.reproduction results docs``."""
+"""docs/reproduction.md and the README's table from the committed records alone:
+``python -m scout_rl.report.reproduction results docs README.md``.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from scout_rl.report import figures
 from scout_rl.report.comparison import Runs, bootstrap_fraction, evaluated, scores
 from scout_rl.report.conditions import group
 from scout_rl.report.durations import durations_table
+from scout_rl.report.glance import glance_table, put_into
 from scout_rl.report.metrics import Summary, summarise
 from scout_rl.report.runs import find, load
 from scout_rl.report.tables import MISSING, Table, markdown, shown, shown_interval
@@ -44,17 +47,25 @@ The verdicts, by rule:
 """
 
 
-def write(results: Path, docs: Path) -> Path:
-    """Write ``docs/reproduction.md`` and its figures."""
+GLANCE = """Held-out success of the worst group at the end, mean over seeds; in brackets the windows to solve (reach 0.9, and
+stay above 0.8 for two more evaluations): the median, and of how many seeds. Hand-built ladders and `tuned` learners.
+"""
+
+
+def write(results: Path, docs: Path, readme: Path | None = None) -> Path:
+    """Write ``docs/reproduction.md`` and its figures; the table of all settings goes into the README as well."""
     summaries = [summarise(load(path)) for path in find([results])]
     blocks = [b for b in (evaluated(block) for block in group(summaries)) if b is not None]
     answers = [answer(row, blocks) for row in rows()]
-    parts = [INTRODUCTION + RULES + "\n", _overview(answers)]
+    glance = glance_table(list(dict.fromkeys(a.row.setting for a in answers)), blocks)
+    parts = [INTRODUCTION + RULES + "\n", _overview(answers), _titled(glance), GLANCE]
     for setting, found in groupby(answers, key=lambda a: a.row.setting):
         parts.append(_section(setting, list(found), blocks, docs))
     parts.append(_titled(durations_table(blocks)))
     page = docs / "reproduction.md"
     page.write_text("\n".join(parts).rstrip() + "\n", "utf-8")
+    if readme is not None:
+        put_into(readme, glance)
     return page
 
 
@@ -156,6 +167,6 @@ def _picture(setting: str, blocks: Sequence[Runs], docs: Path) -> str | None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit("usage: python -m scout_rl.report.reproduction RESULTS DOCS")
-    print(write(Path(sys.argv[1]), Path(sys.argv[2])))
+    if len(sys.argv) not in (3, 4):
+        sys.exit("usage: python -m scout_rl.report.reproduction RESULTS DOCS [README]")
+    print(write(*map(Path, sys.argv[1:])))

@@ -142,7 +142,7 @@ class Simulator:
 
         self.threads.each(restore, handle.n)
         handle.frame = _frame(rows)
-        handle.seen = goal_view(np.concatenate([handle.frame, handle.frame, handle.goal], axis=1), handle.shelf)
+        handle.seen = goal_view(np.concatenate([handle.frame, handle.frame, handle.goal], axis=1))
         return handle
 
     def get_states(self, state: Handle) -> States:
@@ -183,7 +183,7 @@ class Simulator:
         self.threads.each(one, state.n)
         previous, state.frame = state.frame, _frame(state.rows)
         stacked = np.concatenate([state.frame, previous, state.goal], axis=1)
-        state.seen = goal_view(stacked.clip(state.observation_low, state.observation_high), state.shelf)
+        state.seen = goal_view(stacked.clip(state.observation_low, state.observation_high))
         state.step_count += 1
         success = self.is_success(state)
         never = np.zeros(state.n, dtype=np.bool_)
@@ -226,10 +226,12 @@ def _frame(rows: Array) -> NDArray[np.float64]:
     return frame
 
 
-def goal_view(stacked: NDArray[np.float64], shelf: Array) -> GoalObservation:
-    """The goal moved out of stock observations [n, 39], for relabelling replaces it; the shelf's place stays in."""
+def goal_view(stacked: NDArray[np.float64]) -> GoalObservation:
+    """The goal moved out of stock observations [n, 39]; zeros are left there, as where the stock task hides it."""
+    hidden = stacked.copy()
+    hidden[:, 2 * N_FRAME :] = 0.0
     return {
-        "observation": np.concatenate([stacked[:, : 2 * N_FRAME], shelf], axis=1),
+        "observation": hidden,
         "achieved_goal": stacked[:, 4:7].copy(),
         "desired_goal": stacked[:, 2 * N_FRAME :].copy(),
     }

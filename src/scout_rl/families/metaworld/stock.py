@@ -12,7 +12,7 @@ from scout_rl.families.family import States
 from scout_rl.families.goal_stock import GoalStock, GoalView, render_options
 from scout_rl.families.metaworld import codec, contexts
 from scout_rl.families.metaworld.simulator import N_ACTIONS, goal_view
-from scout_rl.families.metaworld.tasks import TASKS, Array, stock, stock_env
+from scout_rl.families.metaworld.tasks import TASKS, Array, stock_env
 
 CAMERA = "corner"
 """The stock camera that sees the hand, the object, the goal and the shelf."""
@@ -54,10 +54,8 @@ class StockTask(GoalStock):
         return bool(self.env.evaluate_state(self.env._get_obs(), np.zeros(N_ACTIONS))[1]["success"])
 
     def seen(self, observation: Any) -> GoalView:
-        """The goal moved out of the stock vector, the shelf's place added."""
-        shelf = stock(self.index).shelf
-        place = np.zeros((1, 3)) if shelf is None else self.env.model.body_pos[shelf][None]
-        return {name: array[0] for name, array in goal_view(np.asarray(observation)[None], place).items()}
+        """The goal moved out of the stock vector."""
+        return {name: array[0] for name, array in goal_view(np.asarray(observation)[None]).items()}
 
     def render(self) -> NDArray[np.uint8]:
         """The stock picture, turned: the camera hangs upside down."""

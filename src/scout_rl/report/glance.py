@@ -1,0 +1,47 @@
+"""All settings in one table, for the README and the head of the reproduction page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from scout_rl.report.comparison import Runs
+from scout_rl.report.conditions import unusual
+from scout_rl.report.metrics import Summary
+from scout_rl.report.tables import MISSING, Table, markdown, shown
+
+RULES = ("scout", "anneal", "mixture", "random", "target")
+BEGIN, END = "<!-- at a glance: written by make results -->", "<!-- end -->"
+
+
+def glance_table(settings: Sequence[str], blocks: Sequence[Runs]) -> Table:
+    """Final success of the worst group, and windows to solve, of the rules that most settings have."""
+    rows = []
+    for setting in settings:
+        plain = [block for block in blocks if block.setting == setting and not unusual(block.fields)]
+        found = {condition.rule: condition.runs for block in plain for condition in block.conditions}
+        if any(rule in found for rule in RULES):
+            rows.append([f"`{setting}`", *(_cell(found.get(rule, ())) for rule in RULES)])
+    return Table("At a glance", ["setting", *(f"`{rule}`" for rule in RULES)], rows)
+
+
+def _cell(runs: Sequence[Summary]) -> str:
+    """``0.96 (800, 5 of 6)``: mean over seeds; the median of those that solved it, and how many these are."""
+    if not runs:
+        return MISSING
+    when = [run.solved_window for run in runs if run.solved_window is not None]
+    median = f"{np.median(when):,.0f}" if when else "never"
+    count = f", {len(when)} of {len(runs)}" if len(runs) > 1 else ""
+    return f"{shown(float(np.mean([run.worst_final for run in runs])))} ({median}{count})"
+
+
+def put_into(readme: Path, table: Table) -> None:
+    """Replace what stands between the two marks."""
+    text = readme.read_text("utf-8")
+    if BEGIN not in text or END not in text:
+        raise ValueError(f"{readme} has no place for the table: put {BEGIN!r} and {END!r} there")
+    head, rest = text.split(BEGIN, 1)
+    without_title = markdown(table).split("\n\n", 1)[1].strip()
+    readme.write_text(f"{head}{BEGIN}\n{without_title}\n{END}{rest.split(END, 1)[1]}", "utf-8")
