@@ -47,8 +47,8 @@ The verdicts, by rule:
 """
 
 
-GLANCE = """Held-out success of the worst group at the end, mean over seeds; in brackets the windows to solve (reach 0.9,
-and stay above 0.8 for two more evaluations): the median, and of how many seeds. Hand-built ladders, `tuned` learners.
+GLANCE = """Held-out success of the worst group at the end, mean over seeds; in brackets the windows to solve (reach
+0.9, then stay above 0.8 twice): the median, and of how many seeds. Hand-built ladders, `tuned` learners.
 """
 
 
