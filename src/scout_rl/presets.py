@@ -26,7 +26,13 @@ _TUNED: dict[str, dict[str, Any]] = {
     "fetch": {**_FAST, **_CALM, "gamma": 0.98, "updates": 128},
     "pointmaze": {**_FAST, **_CALM, "gamma": 0.995, "updates": 64, "capacity": 1_500_000},
     "metaworld": {**_FAST, "gamma": 0.98, "updates": 64, "random_action": 0.3, "random_hold": 10, "action_noise": 0.1},
-    "metaworld-conflict": {"gamma": 0.99, "random_hold": 25, "random_each": True, "random_action": 0.15},
+    "metaworld-conflict": {
+        "gamma": 0.99,
+        "random_hold": 25,
+        "random_each": True,
+        "random_action": 0.15,
+        "clip_targets": True,
+    },
     "minigrid": {},
 }
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {"paper": _PAPER, "tuned": _TUNED}
@@ -41,5 +47,5 @@ def preset_constants(setting: Setting, algorithm: str, preset: str) -> dict[str,
     key = setting.key.removesuffix("-small")
     chosen = {**table.get(setting.family, {}), **table.get(key, {})}
     if algorithm == "contrastive":
-        chosen.pop("tau", None)
+        chosen = {name: value for name, value in chosen.items() if name not in ("tau", "clip_targets")}
     return chosen

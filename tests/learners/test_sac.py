@@ -132,6 +132,18 @@ def test_entropy_is_tuned_towards_minus_the_number_of_actions():
     assert slope(log_alpha, jnp.full(8, 3.0), 4) > 0
 
 
+def test_clipped_targets_stay_where_values_can_be():
+    """Rewards are -1 and 0: nothing is worth less than -1 for ever, or more than nothing."""
+    learner, state = SAC(**SMALL, gamma=0.75, clip_targets=True), state_of()
+    batch, key = batch_of(state), jax.random.key(2)
+    learned = state.learned._replace(log_alpha=jnp.float32(3.0))  # entropy bonuses of either sign, and large
+    plain = np.asarray(SAC(**SMALL, gamma=0.75).targets(learned, batch, key))
+    assert plain.min() < -4 < 0 < plain.max()
+    np.testing.assert_array_equal(learner.targets(learned, batch, key), np.clip(plain, -4, 0))
+    with pytest.raises(ValueError, match="clip_targets needs a gamma below 1"):
+        SAC(gamma=1.0, clip_targets=True)
+
+
 def test_one_gradient_step_is_adams_and_the_targets_follow():
     learner, state = SAC(**SMALL, tau=0.1, learning_rate=1e-2), state_of()
     learned, batch, key = state.learned, batch_of(state), jax.random.key(9)

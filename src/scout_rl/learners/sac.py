@@ -38,8 +38,12 @@ class SAC(OffPolicy):
     """Critics, drawn anew each step, whose minimum is the target; with fewer than all the actor follows their mean."""
     layer_norm: bool = False
     """In the critics."""
+    clip_targets: bool = False
+    """No target below -1 / (1 - gamma), the value of never succeeding, nor above 0, that of success for ever."""
 
     def __post_init__(self) -> None:
+        if self.clip_targets and self.gamma == 1:
+            raise ValueError("clip_targets needs a gamma below 1: without a discount no value is the least")
         if not 1 <= self.subset <= self.critics:
             raise ValueError(f"subset is {self.subset}, but must be from 1 to critics, which is {self.critics}")
 
@@ -60,12 +64,13 @@ class SAC(OffPolicy):
         of_action, of_subset = jax.random.split(key)
         policy = self.distribution(learned.actor, learned.inputs, batch.next_observation, batch.goal)
         action, log_probability = policy.sample(jax.random.normal(of_action, batch.action.shape))
-        target = learned.target
+        slow = learned.target
         if self.subset < self.critics:
             chosen = jax.random.choice(of_subset, self.critics, (self.subset,), replace=False)
-            target = jax.tree.map(lambda a: a[chosen], target)
-        least = self.values(learned, target, batch.next_observation, action, batch.goal).min(0)
-        return batch.reward + self.gamma * (least - jnp.exp(learned.log_alpha) * log_probability)
+            slow = jax.tree.map(lambda a: a[chosen], slow)
+        least = self.values(learned, slow, batch.next_observation, action, batch.goal).min(0)
+        target = batch.reward + self.gamma * (least - jnp.exp(learned.log_alpha) * log_probability)
+        return jnp.clip(target, -1.0 / (1.0 - self.gamma), 0.0) if self.clip_targets else target
 
     def critic_loss(self, learned: Learned, critic: MLP, batch: Transitions, key: Array) -> Loss:
         """Mean squared distance from the targets, summed over the critics."""

@@ -21,7 +21,7 @@ NOT_IDENTITY = ("seed", "checkpoint_every")
 OF_THE_RULE = ("rule", "constants")
 ADDED_LATER = {"preset": "tuned"}
 """Fields that the first records do not have, with what they were."""
-LEARNER_ADDED_LATER = {"random_each": False, "random_hold": 1, "target_entropy": -1.0}
+LEARNER_ADDED_LATER = {"clip_targets": False, "random_each": False, "random_hold": 1, "target_entropy": -1.0}
 """The same for the learner's constants."""
 SOURCES = ("ladder_from", "ladder_fallback")
 KIN = ("setting", "preset", "algorithm", "ladder")
