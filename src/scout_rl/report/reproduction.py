@@ -140,7 +140,8 @@ def _time(runs: list[Summary]) -> str:
     seeds = {run.about.seed for run in runs}
     minutes = sum(run.about.seconds for run in runs) / 60
     word = "seed" if len(seeds) == 1 else "seeds"
-    return f"{len(runs)} runs of {len(seeds)} {word} took {minutes:.0f} minutes together."
+    counted = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    return f"{counted} of {len(seeds)} {word} took {minutes:.0f} minutes together."
 
 
 def _versions(runs: list[Summary]) -> str:
