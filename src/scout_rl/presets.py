@@ -35,6 +35,8 @@ _TUNED: dict[str, dict[str, Any]] = {
     },
     "minigrid": {},
 }
+_OF_CRITICS = ("tau", "clip_targets")
+"""Constants of SAC's critics, which contrastive RL does not have."""
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {"paper": _PAPER, "tuned": _TUNED}
 """By preset, then by family or setting (a setting's own row stands over its family's)."""
 
@@ -47,5 +49,5 @@ def preset_constants(setting: Setting, algorithm: str, preset: str) -> dict[str,
     key = setting.key.removesuffix("-small")
     chosen = {**table.get(setting.family, {}), **table.get(key, {})}
     if algorithm == "contrastive":
-        chosen = {name: value for name, value in chosen.items() if name not in ("tau", "clip_targets")}
+        chosen = {name: value for name, value in chosen.items() if name not in _OF_CRITICS}
     return chosen

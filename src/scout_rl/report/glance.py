@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from scout_rl.report.comparison import Runs
-from scout_rl.report.conditions import unusual
 from scout_rl.report.metrics import Summary
 from scout_rl.report.tables import MISSING, Table, markdown, shown
+from scout_rl.report.verdicts import Row, protocol, with_own_constants
 
 RULES = ("scout", "anneal", "mixture", "random", "target")
 BEGIN, END = "<!-- at a glance: written by make results -->", "<!-- end -->"
@@ -20,11 +20,16 @@ def glance_table(settings: Sequence[str], blocks: Sequence[Runs]) -> Table:
     """Final success of the worst group, and windows to solve, of the rules that most settings have."""
     rows = []
     for setting in settings:
-        plain = [block for block in blocks if block.setting == setting and not unusual(block.fields)]
-        found = {condition.rule: condition.runs for block in plain for condition in block.conditions}
-        if any(rule in found for rule in RULES):
-            rows.append([f"`{setting}`", *(_cell(found.get(rule, ())) for rule in RULES)])
+        found = [_runs(Row(setting, rule, "worst_final"), blocks) for rule in RULES]
+        if any(found):
+            rows.append([f"`{setting}`", *map(_cell, found)])
     return Table("At a glance", ["setting", *(f"`{rule}`" for rule in RULES)], rows)
+
+
+def _runs(row: Row, blocks: Sequence[Runs]) -> Sequence[Summary]:
+    """Those that the verdict on this row would be about."""
+    condition = with_own_constants(protocol(row, blocks, row.levels), row.rule)
+    return condition.runs if condition is not None else ()
 
 
 def _cell(runs: Sequence[Summary]) -> str:

@@ -82,8 +82,8 @@ def answer(row: Row, blocks: Sequence[Runs]) -> Answer:
     told = Answer(row, number, _paper_difference(row, number))
     if row.metric in ("retained", "self"):
         return _retained(told, blocks)
-    block = _block(row, blocks, row.levels)
-    mine = _default(block, row.rule)
+    block = protocol(row, blocks, row.levels)
+    mine = with_own_constants(block, row.rule)
     if block is None or mine is None:
         return told
     mean = row.setting in BY_MEAN or not row.metric.endswith("auc")
@@ -115,8 +115,8 @@ def _with(told: Answer, **changes: Any) -> Answer:
 def _retained(told: Answer, blocks: Sequence[Runs]) -> Answer:
     row = told.row
     found = retention(blocks, row.setting, row.ladder)
-    block = _block(row, blocks, row.levels)
-    mine = _default(block, row.rule)
+    block = protocol(row, blocks, row.levels)
+    mine = with_own_constants(block, row.rule)
     if found is None or mine is None:
         return told
     if not found.defined:
@@ -127,7 +127,7 @@ def _retained(told: Answer, blocks: Sequence[Runs]) -> Answer:
     return _with(told, ours=found.ratio, runs=mine.runs, verdict=verdict)
 
 
-def _block(row: Row, blocks: Sequence[Runs], levels: int) -> Runs | None:
+def protocol(row: Row, blocks: Sequence[Runs], levels: int) -> Runs | None:
     """The block of this protocol: the setting's own learner and budget first, then the most runs.
 
     The preset is ``paper`` only where the row says so.
@@ -148,7 +148,7 @@ def _block(row: Row, blocks: Sequence[Runs], levels: int) -> Runs | None:
     return max(fitting, key=worth, default=None)
 
 
-def _default(block: Runs | None, rule: str) -> Condition[Summary] | None:
+def with_own_constants(block: Runs | None, rule: str) -> Condition[Summary] | None:
     """The rule with its own constants: a sweep over others is another question."""
     usual = rules.make(rule).constants()
     for condition in block.conditions if block is not None else ():
@@ -160,10 +160,10 @@ def _default(block: Runs | None, rule: str) -> Condition[Summary] | None:
 
 def _other(row: Row, blocks: Sequence[Runs], block: Runs) -> dict[int, float] | None:
     if row.compare:
-        block_of = _block(row, blocks, int(row.compare.removeprefix("levels ")))
-        condition = _default(block_of, row.rule)
+        block_of = protocol(row, blocks, int(row.compare.removeprefix("levels ")))
+        condition = with_own_constants(block_of, row.rule)
         return None if block_of is None or condition is None else _values(row, block_of, condition)
-    condition = _default(block, "scout")
+    condition = with_own_constants(block, "scout")
     return None if condition is None else _values(row, block, condition)
 
 
