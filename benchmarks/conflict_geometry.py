@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 from collections import defaultdict
 from dataclasses import replace
@@ -60,6 +61,7 @@ def measure(given: argparse.Namespace) -> dict[str, object]:
         if progress.evaluation:
             for group, success in progress.evaluation.groups.items():
                 curves[group][progress.window] = round(success, 3)
+            print(f"window {progress.window}: {progress.evaluation.groups}", file=sys.stderr, flush=True)
 
     with tempfile.TemporaryDirectory() as folder:
         train(config, Path(folder) / "run", watch=watch)

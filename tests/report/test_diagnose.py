@@ -1,6 +1,7 @@
 """Planted runs, one for each verdict and each reason to be stuck; the curriculum is real, the learner a formula."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -62,6 +63,28 @@ def test_a_pooled_frontier_cannot_hide_differences(tmp_path):
     found = diagnose(load(folder, HALVES))
     assert found.verdict == "context"
     assert "no frontiers of their own" in " ".join(found.sentences())
+
+
+@pytest.mark.parametrize("idle", [0, 600])
+def test_groups_that_overtake_each_other_are_apart(idle):
+    """Half stands at level 4 and then at 0, half at 2 all the time: equal on average over time, two levels apart.
+
+    What comes after all have arrived says nothing, however long it is.
+    """
+    group = HALVES[1]
+    frontier = np.full((210, len(group)), 2, np.int8)
+    frontier[:105, group == 1], frontier[105:, group == 1] = 4, 0
+    frontier = np.concatenate([frontier, np.zeros((idle, len(group)), np.int8)])
+    found = pacing.levels_between_groups(SimpleNamespace(frontier=frontier), group, np.random.default_rng(0))
+    assert found.size == pytest.approx(2, abs=0.25)  # the period of the change, and the last, are mixed
+    assert found.beyond_chance
+
+
+def test_groups_of_a_run_that_has_arrived_are_not_apart():
+    frontier = np.zeros((100, 40), np.int8)
+    frontier[:, 3] = 4  # one that is stuck
+    found = pacing.levels_between_groups(SimpleNamespace(frontier=frontier), HALVES[1], np.random.default_rng(0))
+    assert (found.size, found.p) == (0.0, 1.0)
 
 
 def learning(context, level, window):

@@ -17,7 +17,7 @@ from scout_rl.report.stuck import REASONS, Stuck, find_stuck
 SPREAD = 0.35
 """S.d. in levels between contexts from which sharing a level costs something; chance alone gives about 0.1 to 0.2."""
 APART = 0.5
-"""Levels between two groups, on average over time, that are worth a frontier each."""
+"""Levels between two groups, on average until they arrive, that are worth a frontier each."""
 SUCCESS_APART, SUCCESS_SPREAD = 0.15, 0.08
 """The same in success at equal level and period (groups apart, s.d. between contexts), where contexts have no frontiers
 of their own: two halves 0.15 apart have a standard deviation of 0.075."""
@@ -30,7 +30,7 @@ WAITING = 0.8
 """Share of time spent waiting for rollouts from which the evidence gate sets the pace, and not the contexts."""
 
 VERDICTS = {
-    "global": "One schedule for all contexts would have been enough: nothing shows that contexts need different paces.",
+    "global": "One schedule for all contexts would have been enough: contexts hardly need different paces.",
     "group": "One frontier per group would have been enough, and one schedule for all would not.",
     "context": "Contexts need their own pace: one schedule for all, or one per group, would be far off for many.",
     "unlabelled": "One schedule for all contexts would be far off for many; whether groups would do cannot be said "
@@ -71,10 +71,9 @@ class Diagnosis:
             f"{chance} (p = {found.within.p:.3f})."
         )
         if found.between is not None:
-            unit = "levels" if found.own_frontiers else "in success"
+            apart = "levels apart on average until they arrive" if found.own_frontiers else "in success apart"
             told.append(
-                f"Groups {', '.join(self.groups)}: up to {found.between.size:.2f} {unit} apart "
-                f"(p = {found.between.p:.3f})."
+                f"Groups {', '.join(self.groups)}: {found.between.size:.2f} {apart} (p = {found.between.p:.3f})."
             )
         if found.own_frontiers:
             spread = ", ".join(f"{name} {value:.2f}" for name, value in found.dispersion.items())

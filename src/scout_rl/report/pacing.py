@@ -24,6 +24,8 @@ CHANCE = 0.01
 """p below which chance is ruled out."""
 FEW = 0.05
 """Share of contexts, the furthest off, that no verdict rests on."""
+UNDER_WAY = 0.1
+"""Share of contexts above the target start below which a period says nothing about pace: the curriculum is over."""
 POOLED = ("group-frontier",)
 """Rules whose frontier is not a context's own."""
 
@@ -99,9 +101,18 @@ def _strata(run: Run, group: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def levels_between_groups(run: Run, group: NDArray[np.int64], rng: np.random.Generator) -> Difference:
-    """How many levels apart the furthest two groups train, on average over time."""
+    """How many levels apart the furthest two groups train, period by period, on average over those under way.
+
+    Groups that overtake each other are apart on both sides of it: an average over time of each group would hide that.
+    """
     assert run.frontier is not None
-    return _between(run.frontier.mean(axis=0, dtype=float), group, rng)
+    edges = np.arange(0, len(run.frontier), PERIOD)
+    lengths = np.diff(np.append(edges, len(run.frontier)))
+    level = np.add.reduceat(run.frontier, edges, axis=0, dtype=float) / lengths[:, None]
+    under_way = (level > 0).mean(axis=1) >= UNDER_WAY
+    if not under_way.any():
+        return Difference(0.0, 1.0)
+    return _between(level[under_way], group, rng)
 
 
 def success_between_groups(run: Run, group: NDArray[np.int64], rng: np.random.Generator) -> Difference:
@@ -113,18 +124,19 @@ def success_between_groups(run: Run, group: NDArray[np.int64], rng: np.random.Ge
     n = len(group)
     tried = np.bincount(run.played.context, minlength=n)
     mean = np.bincount(run.played.context, residual, minlength=n) / np.maximum(tried, 1)
-    return _between(mean, group, rng)
+    return _between(mean[None], group, rng)
 
 
 def _between(value: Floats, group: NDArray[np.int64], rng: np.random.Generator) -> Difference:
-    size = np.bincount(group)
+    """The furthest two groups' means, apart in every row of ``value``; the mean over rows."""
+    member = np.eye(int(group.max()) + 1)[group] / np.maximum(np.bincount(group), 1)
 
-    def gap(labels: NDArray[np.int64]) -> float:
-        means = np.bincount(labels, value) / size
-        return float(means.max() - means.min())
+    def gap(order: NDArray[np.int64]) -> float:
+        means = value @ member[order]
+        return float((means.max(axis=1) - means.min(axis=1)).mean())
 
-    found = gap(group)
-    shuffled = np.array([gap(rng.permutation(group)) for _ in range(SHUFFLES)])
+    found = gap(np.arange(len(group)))
+    shuffled = np.array([gap(rng.permutation(len(group))) for _ in range(SHUFFLES)])
     return Difference(found, float((1 + (shuffled >= found - 1e-12).sum()) / (1 + SHUFFLES)))
 
 
