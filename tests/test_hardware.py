@@ -40,3 +40,11 @@ def test_the_processor_has_a_name(monkeypatch):
 def test_nothing_but_what_numbers_depend_on():
     pytest.importorskip("jax")
     assert set(hardware.ran_on()) == {"backend", "device", "processor", "cores", "threads"}
+
+
+@pytest.mark.parametrize(("flags", "asked"), [("", False), ("--x=1 --xla_gpu_deterministic_ops=true", True)])
+def test_on_a_gpu_also_whether_equal_results_were_asked_for(monkeypatch, flags, asked):
+    jax = pytest.importorskip("jax")
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setenv("XLA_FLAGS", flags)
+    assert hardware.ran_on()["deterministic"] is asked

@@ -197,6 +197,10 @@ def test_what_is_not_as_it_was():
     assert repeat.differing(there, there) == []
     old = {"versions": here["versions"]}
     assert repeat.differing(old, here)[-1] == "unknown number of threads there, 1 here"
+    gpu = {**there, "ran_on": {**on, "backend": "gpu", "deterministic": True}}
+    assert repeat.differing(gpu, gpu) == []
+    chance = {**gpu, "ran_on": {**gpu["ran_on"], "deterministic": False}}
+    assert repeat.differing(gpu, chance) == ["XLA's deterministic operations True there, False here"]
 
 
 # -- what cannot be had again -------------------------------------------------------------------------------------

@@ -7,28 +7,37 @@ import platform
 from pathlib import Path
 from typing import Any
 
+DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
+"""Asks XLA for equal results of equal runs on a GPU; on a CPU they are equal anyway."""
+
 
 def ran_on() -> dict[str, Any]:
     """For run.json; asks JAX, which then has made up its mind about both backend and threads."""
     import jax
 
-    return {
-        "backend": jax.default_backend(),
+    backend = jax.default_backend()
+    told = {
+        "backend": backend,
         "device": jax.devices()[0].device_kind,
         "processor": processor(),
         "cores": n_cores(),
         "threads": n_threads(),
     }
+    return told | {"deterministic": DETERMINISTIC in _flags()} if backend == "gpu" else told
 
 
 def n_threads() -> int:
     """Threads that share XLA's sums on the CPU: those of ``NPROC``, else one for each core of this process."""
-    if "--xla_cpu_multi_thread_eigen=false" in os.environ.get("XLA_FLAGS", "").split():
+    if "--xla_cpu_multi_thread_eigen=false" in _flags():
         return 1
     told = os.environ.get("NPROC", "")
     if told.isdigit() and int(told) > 0:
         return int(told)
     return n_usable_cores()
+
+
+def _flags() -> list[str]:
+    return os.environ.get("XLA_FLAGS", "").split()
 
 
 def n_usable_cores() -> int:

@@ -30,6 +30,7 @@ LADDER_FILES = ("ladder.npz", "ladder.json")
 PREFIX = "scout-repeat-"
 DEPENDS_ON = {"source": "source", "device": "device", "processor": "processor", "threads": "number of threads"}
 """What numbers may depend on, beside versions, in words; of old records none of it is known."""
+ON_A_GPU = {"deterministic": "XLA's deterministic operations"}
 
 
 class Stored(NamedTuple):
@@ -163,7 +164,8 @@ def differing(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
         if _counted(name, now) != _counted(name, version):
             told.append(f"{name} {version} there, {now} here")
     before, now_on = ({"source": about.get("source"), **about.get("ran_on", {})} for about in (there, here))
-    for name, words in DEPENDS_ON.items():
+    depends_on = DEPENDS_ON | ON_A_GPU if now_on.get("backend") == "gpu" else DEPENDS_ON
+    for name, words in depends_on.items():
         if before.get(name) is None:
             told.append(f"unknown {words} there, {now_on[name]} here")
         elif before[name] != now_on[name]:

@@ -18,6 +18,7 @@ from scout_rl.report.runs import load
 from scout_rl.report.verdicts import rows
 from scout_rl.rules import RULES
 from scout_rl.settings import SETTINGS
+from tests.report.planted import config, curve, write_compact
 
 ROOT = Path(__file__).parents[2]
 BLOCK = """
@@ -104,6 +105,19 @@ def test_a_committed_record_by_plain_numpy(path):
     solved = [i for i in range(len(at) - 2) if groups[i].min() >= 0.9 and groups[i + 1 : i + 3].min() >= 0.8]
     assert found.solved_window == (at[solved[0]] if solved else None)
     assert found.solved_steps == (steps[at[solved[0]] - 1] if solved else None)
+
+
+def test_records_that_do_not_say_what_they_ran_on_are_counted(tmp_path):
+    at = np.arange(0, 121, 20)
+    gpu = {"backend": "gpu", "device": "Loom 2", "processor": "Abacus 3", "cores": 2, "threads": 1}
+    for seed, about in ((100, {}), (101, {"ran_on": gpu}), (102, {"ran_on": {**gpu, "backend": "cpu"}})):
+        path = tmp_path / f"results/fetch-air/scout/{seed}.npz"
+        write_compact(path, config("fetch-air", seed=seed), {"all": curve(60, at=at)}, **about)
+    page = write(tmp_path / "results", tmp_path / "docs").read_text()
+    assert "3 records. 1 do not say what they ran on (machine: unknown; `fetch-air` 1)" in page
+    assert "| Abacus 3, Loom 2, unknown |" in page
+    (tmp_path / "results/fetch-air/scout/100.npz").unlink()
+    assert "2 records. All say what they ran on." in write(tmp_path / "results", tmp_path / "docs").read_text()
 
 
 def test_no_records_at_all(tmp_path, capsys):

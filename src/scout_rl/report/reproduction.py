@@ -28,6 +28,7 @@ METRICS = {
     "retained": "R_retain",
     "self": "R_self",
 }
+UNKNOWN = "unknown"
 INTRODUCTION = """# Reproduction
 
 What our records say, row by row, beside the paper. This page is generated: `make results` rebuilds it from `results/`
@@ -58,7 +59,7 @@ def write(results: Path, docs: Path, readme: Path | None = None) -> Path:
     blocks = [b for b in (evaluated(block) for block in group(summaries)) if b is not None]
     answers = [answer(row, blocks) for row in rows()]
     glance = glance_table(list(dict.fromkeys(a.row.setting for a in answers)), blocks)
-    parts = [INTRODUCTION + RULES + "\n", _overview(answers), _titled(glance), GLANCE]
+    parts = [INTRODUCTION + RULES + "\n", _overview(answers), _promises(summaries), _titled(glance), GLANCE]
     for setting, found in groupby(answers, key=lambda a: a.row.setting):
         parts.append(_section(setting, list(found), blocks, docs))
     parts.append(_titled(durations_table(blocks)))
@@ -74,6 +75,18 @@ def _overview(answers: Sequence[Answer]) -> str:
     order = ("reproduced", "weaker", "reversed", "no claim", "not yet run")
     told = ", ".join(f"{count[v]} {v}" for v in order if count[v])
     return f"So far: {len(answers)} rows, {told}.\n"
+
+
+def _promises(runs: Sequence[Summary]) -> str:
+    old = Counter(run.about.setting for run in runs if not run.about.ran_on)
+    told = f"{len(runs)} records. "
+    if not old:
+        return told + "All say what they ran on.\n"
+    where = ", ".join(f"`{setting}` {count}" for setting, count in old.items())
+    return told + (
+        f"{old.total()} do not say what they ran on (machine: {UNKNOWN}; {where}): they are from before runs "
+        "kept that, and from an earlier learner. `scout repeat` finds differences in those that were tried; they are to be made again.\n"
+    )
 
 
 def _section(setting: str, answers: list[Answer], blocks: Sequence[Runs], docs: Path) -> str:
@@ -99,7 +112,7 @@ def _cells(a: Answer) -> list[str]:
     seeds = ", ".join(str(run.about.seed) for run in a.runs) or MISSING
     windows = ", ".join(sorted({str(run.about.windows) for run in a.runs})) or MISSING
     minutes = [run.about.seconds / 60 for run in a.runs if run.about.seconds]
-    machine = ", ".join(sorted({run.about.versions.get("machine", "unknown") for run in a.runs})) or MISSING
+    machine = ", ".join(sorted({_machine(run) for run in a.runs})) or MISSING
     verdict = f"**{a.verdict}**" if a.verdict in ("reproduced", "weaker", "reversed") else a.verdict
     return [
         name,
@@ -114,6 +127,12 @@ def _cells(a: Answer) -> list[str]:
         machine,
         verdict,
     ]
+
+
+def _machine(run: Summary) -> str:
+    """The GPU where there was one, else the processor."""
+    on = run.about.ran_on
+    return str(on.get("device" if on.get("backend") == "gpu" else "processor", UNKNOWN)).split(" Processor")[0]
 
 
 def _notes(answers: Sequence[Answer]) -> list[str]:
