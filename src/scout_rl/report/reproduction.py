@@ -85,7 +85,8 @@ def _promises(runs: Sequence[Summary]) -> str:
     where = ", ".join(f"`{setting}` {count}" for setting, count in old.items())
     return told + (
         f"{old.total()} do not say what they ran on (machine: {UNKNOWN}; {where}): they are from before runs "
-        "kept that, and from an earlier learner. `scout repeat` finds differences in those that were tried; they are to be made again.\n"
+        "kept that, and from an earlier learner. `scout repeat` finds differences in those that were tried; they are "
+        "to be made again.\n"
     )
 
 
