@@ -51,6 +51,26 @@ def test_assignments_follow_the_distribution(key):
     assert np.abs(error).max() < 5.5
 
 
+def test_cells_and_the_users_own_chance_are_independent():
+    """With numbers in common, a context would be drawn just when its episode is lucky: some always won, some never."""
+    curriculum, rng = make(n_contexts=8, seed=0), np.random.default_rng(0)
+    tried, won = np.zeros(8), np.zeros(8)
+    for _ in range(300):
+        cells = curriculum.assign(16)
+        success = rng.random(16) < 0.5
+        np.add.at(tried, cells.context, 1)
+        np.add.at(won, cells.context, success)
+        curriculum.report(cells, success)
+    assert np.abs(won / tried - 0.5).max() < 0.12  # four standard deviations of about 600 fair flips a context are 0.08
+
+
+@pytest.mark.parametrize("constants", [{"n_min": np.int64(10)}, {"tau": np.float32(0.5)}, {"eps": np.float64(0.2)}])
+def test_constants_from_an_array_can_be_saved(tmp_path, constants):
+    curriculum = Curriculum(rules.Scout(**constants), 4, 5, log_dir=tmp_path / "log")
+    curriculum.save(tmp_path / "x.npz")
+    Curriculum(rules.Scout(**constants), 4, 5).load(tmp_path / "x.npz")
+
+
 def test_drawing_in_pieces_is_drawing_at_once():
     pieces, whole = make(), make()
     got = [pieces.assign(1) for _ in range(20)]

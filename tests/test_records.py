@@ -145,6 +145,53 @@ def test_another_curriculums_folder_is_refused(tmp_path):
         make("beta", log_dir=tmp_path)
 
 
+def test_a_folder_that_is_taken_is_refused_before_anything_is_played(tmp_path):
+    play(make(log_dir=tmp_path), 3, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="already holds windows up to 2"):
+        make(log_dir=tmp_path).assign(16)
+
+
+def test_two_writers_of_one_folder(tmp_path):
+    """A double start, or two ranks: the second one to write is stopped, and the records stay those of the first."""
+    first, second = make(log_dir=tmp_path), make(log_dir=tmp_path)
+    play(first, 1, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="written by another curriculum too"):
+        play(second, 1, np.random.default_rng(0))
+    play(first, 2, np.random.default_rng(0))
+    assert [row["window"] for row in read_records(tmp_path).windows] == [0, 1, 2]
+
+
+def test_a_checkpoint_of_another_run_cuts_nothing(tmp_path):
+    ours, theirs = make(log_dir=tmp_path / "ours"), make()
+    play(ours, 6, np.random.default_rng(0))
+    play(theirs, 3, np.random.default_rng(5))
+    before = (tmp_path / "ours" / "windows.jsonl").read_bytes()
+    again = make(log_dir=tmp_path / "ours")
+    with pytest.raises(ValueError, match="records of another run"):
+        again.load_state_dict(theirs.state_dict())
+    assert (tmp_path / "ours" / "windows.jsonl").read_bytes() == before
+    old = {name: value for name, value in theirs.state_dict().items() if name != "digest"}
+    again.load_state_dict(old)  # from before there was one: as it was then
+    assert len(read_records(tmp_path / "ours").windows) == 3
+
+
+def test_records_that_two_runs_wrote_are_not_read(tmp_path):
+    play(make(log_dir=tmp_path), 3, np.random.default_rng(0))
+    lines = (tmp_path / "windows.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "windows.jsonl").write_text("".join(line for line in lines for _ in range(2)))
+    with pytest.raises(ValueError, match=r"windows\.jsonl has window 0 after 0: two runs"):
+        read_records(tmp_path)
+
+
+@pytest.mark.parametrize("kept", [None, 0, 17])
+def test_a_frontier_file_that_was_cut(tmp_path, kept):
+    play(make(log_dir=tmp_path), 3, np.random.default_rng(0))
+    path = tmp_path / "frontier.int8"
+    path.unlink() if kept is None else path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(ValueError, match=r"frontier.int8 holds [01] windows, and windows.jsonl 3"):
+        read_records(tmp_path)
+
+
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="cannot be written: Not a directory"):

@@ -23,6 +23,8 @@ MOVES = {-1: "advance", 1: "retreat", -2: "antistall"}
 LONG_WAIT = 500
 """Windows before anything can move that are worth a warning."""
 EVENTS_KEPT = 100_000
+STREAM = 0x5C0B7
+"""Sets the cells' random numbers apart from those of ``default_rng(seed)``, which environments and users draw from."""
 
 
 class Curriculum:
@@ -33,8 +35,9 @@ class Curriculum:
     >>> cells = curriculum.assign(16)
     >>> events = curriculum.report(cells, success=[True] * 16)
 
-    Same seed and same reports give the same assignments. ``window`` is how many outcomes close a window when they
-    come one at a time through `record`; `report` closes one by itself.
+    Same seed and same reports give the same assignments. They are drawn from ``generator``, whose numbers are not those
+    of ``np.random.default_rng(seed)``, so an environment with the same seed does not move in step with it. ``window``
+    is how many outcomes close a window when they come one at a time through `record`; `report` closes one by itself.
     """
 
     def __init__(
@@ -63,7 +66,10 @@ class Curriculum:
         """The moves of this process, the newest last."""
         self.process = os.getpid()
         """Where it was made: a copy in another process would learn of its own outcomes only."""
-        self._generator = np.random.Generator(np.random.PCG64(self.seed))
+        self.generator = np.random.Generator(np.random.PCG64([self.seed, STREAM]))
+        """What cells are drawn with; part of the state dict."""
+        self.digest = ""
+        """Of all outcomes so far, in order: tells whether records and a checkpoint belong together."""
         self._cumulative: tuple[NDArray[np.float64], int] | None = None
         self._waiting: list[outcome_checks.One] = []
         self._config = snapshot.config(self)
@@ -77,7 +83,7 @@ class Curriculum:
         n = outcome_checks.whole_number(n, "n")
         require(n >= 0, f"assign was asked for {n} cells")
         cumulative, last = self._cumulated()
-        drawn = np.searchsorted(cumulative, self._generator.random(n) * cumulative[-1], side="right")
+        drawn = np.searchsorted(cumulative, self.generator.random(n) * cumulative[-1], side="right")
         index = np.minimum(drawn, last)
         if len(cumulative) == self.n_contexts:  # a frontier rule: one active cell a context
             return Cells(index, self.rule.frontier(self.state)[index].astype(np.int64))  # type: ignore[index]
@@ -86,7 +92,7 @@ class Curriculum:
     def assign_one(self) -> tuple[int, int]:
         """Draw one cell, (context, level): the same as ``assign(1)``, in a third of its time."""
         cumulative, last = self._cumulated()
-        index = min(int(cumulative.searchsorted(self._generator.random() * cumulative[-1], side="right")), last)
+        index = min(int(cumulative.searchsorted(self.generator.random() * cumulative[-1], side="right")), last)
         if len(cumulative) == self.n_contexts:
             return index, int(self.rule.frontier(self.state)[index])  # type: ignore[index]
         return divmod(index, self.n_levels)
@@ -146,10 +152,12 @@ class Curriculum:
         """Continue exactly from a ``state_dict``; one of another rule, shape or version is refused."""
         restored = snapshot.read(self, state_dict)
         if self._records is not None:
+            snapshot.check_digest(self._records, restored)
             self._records.cut(restored.windows)
             snapshot.check_records(self._records, restored.windows)
         self.state, self._waiting, self.windows = restored.state, restored.waiting, restored.windows
-        self._generator.bit_generator.state = restored.generator
+        self.digest = restored.digest
+        self.generator.bit_generator.state = restored.generator
         self._cumulative = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -165,6 +173,8 @@ class Curriculum:
     def _cumulated(self) -> tuple[NDArray[np.float64], int]:
         """Return the running sum of the distribution, and the last entry with any probability."""
         if self._cumulative is None:
+            if self._records is not None:  # before anything is played, not after a window of it
+                snapshot.check_records(self._records, self.windows)
             p = self.rule.contexts(self.state)
             if p is None:
                 p = self.rule.distribution(self.state).reshape(-1)
@@ -181,6 +191,7 @@ class Curriculum:
             row = outcome_checks.row(self.windows, outcomes)
             self._records.append(self.windows, row, events, self.rule.frontier(state))
         self.state = state
+        self.digest = snapshot.digest(self.digest, outcomes.context, outcomes.level, outcomes.success)
         self._waiting = []
         self._cumulative = None
         self.windows += 1
@@ -212,4 +223,4 @@ class Curriculum:
         )
         log.info(sentence)
         if wait > LONG_WAIT:
-            warnings.warn(f"{sentence}; use fewer contexts or larger windows", UserWarning, stacklevel=3)
+            warnings.warn(f"{sentence}; use fewer contexts or larger windows (window=)", UserWarning, stacklevel=3)

@@ -11,6 +11,7 @@ opened again, and a curriculum restored to window w cuts the records back to w r
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -46,6 +47,10 @@ class JsonLines:
     def append(self, *rows: dict[str, Any]) -> None:
         """Write rows; their bytes are with the operating system when this returns."""
         _append(self.path, "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows).encode())
+
+    def size(self) -> int:
+        """Bytes."""
+        return self.path.stat().st_size if self.path.exists() else 0
 
     def rows(self) -> list[dict[str, Any]]:
         """Every complete row."""
@@ -85,11 +90,16 @@ class RecordWriter:
         self, window: int, row: dict[str, Any], events: Sequence[Event], frontier: NDArray[np.int8] | None
     ) -> None:
         """Write one closed window; all its bytes are with the operating system when this returns."""
+        if self._windows.size() != self._size:
+            raise ValueError(
+                f"log_dir {self.folder} is written by another curriculum too: give each a folder of its own"
+            )
         if frontier is not None:
             _append(self.folder / FRONTIER, np.ascontiguousarray(frontier, np.int8).tobytes())
         if events:
             self._events.append(*(event._asdict() for event in events))
         self._windows.append(row)
+        self._size = self._windows.size()
         self.first = window if self.first is None else self.first
         self.windows = window + 1
 
@@ -102,6 +112,11 @@ class RecordWriter:
             _truncate(self.folder / FRONTIER, keep * self.width)
         self.first = self.first if keep else None
         self.windows = min(windows, self.windows) if keep else 0
+        self._size = self._windows.size()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The windows that are in the file."""
+        return self._windows.rows()
 
     def _claim(self) -> None:
         """Write the config into an empty folder, or refuse one that holds another curriculum's records."""
@@ -127,6 +142,11 @@ def read_records(folder: str | os.PathLike[str]) -> Records:
         raise ValueError(f"{folder} holds no records: there is no {CONFIG} in it")
     config = _load_config(folder / CONFIG)
     windows = read_rows(folder / WINDOWS)
+    for before, row in itertools.pairwise(windows):
+        if row["window"] != before["window"] + 1:
+            raise ValueError(
+                f"{folder / WINDOWS} has window {row['window']} after {before['window']}: two runs wrote into it"
+            )
     last = windows[-1]["window"] if windows else -1
     events = [Event(**row) for row in read_rows(folder / EVENTS)]
     frontier = None
@@ -134,6 +154,10 @@ def read_records(folder: str | os.PathLike[str]) -> Records:
         width = int(config["n_contexts"])
         path = folder / FRONTIER
         raw = np.fromfile(path, np.int8) if path.exists() else np.zeros(0, np.int8)
+        if len(raw) < len(windows) * width:
+            raise ValueError(
+                f"{path} holds {len(raw) // width} windows, and {WINDOWS} {len(windows)}: it was cut or lost"
+            )
         frontier = raw[: len(windows) * width].reshape(-1, width)
     return Records(config, windows, [event for event in events if event.window <= last], frontier)
 

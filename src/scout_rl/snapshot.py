@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from scout_rl import outcome_checks
 from scout_rl.cells import Outcomes
@@ -31,6 +32,8 @@ class Restored(NamedTuple):
     waiting: list[outcome_checks.One]
     windows: int
     generator: dict[str, Any]
+    digest: str
+    """Empty where an earlier version kept none."""
 
 
 def config(curriculum: Curriculum) -> dict[str, Any]:
@@ -61,7 +64,8 @@ def take(curriculum: Curriculum) -> dict[str, Any]:
         "hash": _hash(about),
         "about": about,
         "windows": curriculum.windows,
-        "generator": copy.deepcopy(curriculum._generator.bit_generator.state),
+        "generator": copy.deepcopy(curriculum.generator.bit_generator.state),
+        "digest": curriculum.digest,
         "arrays": arrays,
     }
 
@@ -84,7 +88,7 @@ def read(curriculum: Curriculum, given: dict[str, Any]) -> Restored:
     state = _unflatten(curriculum.state, given["arrays"], "state")
     _check_state(curriculum, state, windows)
     waiting = _waiting(curriculum, given["arrays"])
-    return Restored(state, waiting, windows, _generator(given["generator"]))
+    return Restored(state, waiting, windows, _generator(given["generator"]), str(given.get("digest", "")))
 
 
 def save(state_dict: dict[str, Any], path: str | os.PathLike[str]) -> None:
@@ -111,6 +115,26 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     except Exception as error:  # a damaged zip surfaces as one of half a dozen types
         raise ValueError(f"{path} is no saved curriculum, or is damaged: {error}") from error
     return {**meta, "arrays": arrays}
+
+
+def digest(before: str, context: ArrayLike, level: ArrayLike, success: ArrayLike) -> str:
+    """Of the windows so far and one more."""
+    cells = np.array([context, level, success], np.int64)
+    return hashlib.sha256(before.encode() + cells.tobytes()).hexdigest()
+
+
+def check_digest(records: RecordWriter, restored: Restored) -> None:
+    """Refuse to cut records that another run wrote: those of the checkpoint's windows must be the checkpoint's."""
+    if not restored.digest or records.first != 0 or records.windows < restored.windows:
+        return
+    found = ""
+    for row in records.rows()[: restored.windows]:
+        found = digest(found, row["context"], row["level"], row["success"])
+    if found != restored.digest:
+        raise ValueError(
+            f"log_dir {records.folder} holds records of another run than the state that is loaded; choose the run's "
+            "own folder, or an empty one"
+        )
 
 
 def check_records(records: RecordWriter, windows: int) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import jax
+import numpy as np
 
 from scout_rl import checkpoint
 from scout_rl.bank import BankPart
@@ -68,6 +69,7 @@ def train(
         oracle_group=contexts.oracle_group,
         log_dir=path,
     )
+    curriculum.generator = np.random.Generator(np.random.PCG64(config.seed))  # that of all records in results/
     root = jax.random.key(config.seed)
     state, steps, saved = stage.init(jax.random.fold_in(root, 0)), 0, Saved()
 

@@ -19,6 +19,8 @@ from abc import ABC, abstractmethod
 from enum import IntEnum
 from typing import Any, ClassVar
 
+import numpy as np
+
 from scout_rl.cells import Array, Outcomes
 
 State = Any
@@ -106,7 +108,10 @@ class Rule(ABC):
 
 
 def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    """JSON knows no NumPy numbers, and constants may come from a sweep over an array."""
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def require(condition: bool, sentence: str) -> None:
