@@ -99,8 +99,7 @@ def _draw_levels(figure: Any, axes: Any, records: Records) -> None:
     order = context_order(levels, records.events)
     n_levels, first = int(records.config["n_levels"]), int(records.windows[0]["window"])
     # cividis: equal steps of lightness, the same for colour-blind readers; level 0, the target, is the brightest
-    colours = colormaps["cividis_r"].resampled(n_levels)
-    colours.set_bad("white")
+    colours = colormaps["cividis_r"].resampled(n_levels).with_extremes(bad="white")
     image = axes.imshow(
         np.ma.masked_invalid(levels[:, order].T),
         aspect="auto",
