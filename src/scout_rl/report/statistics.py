@@ -147,7 +147,9 @@ def interquartile_mean(scores: Sequence[Floats]) -> Floats:
 
 def probability_of_improvement(ours: Sequence[Floats], theirs: Sequence[Floats]) -> Floats:
     """Chance that a run of ours beats one of theirs in the same setting, ties half; mean over settings."""
-    return np.asarray(np.mean([_beats(np.asarray(a), np.asarray(b)) for a, b in zip(ours, theirs, strict=True)], axis=0))
+    return np.asarray(
+        np.mean([_beats(np.asarray(a), np.asarray(b)) for a, b in zip(ours, theirs, strict=True)], axis=0)
+    )
 
 
 def _beats(a: Floats, b: Floats) -> Floats:
