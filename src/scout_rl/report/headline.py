@@ -17,7 +17,7 @@ SEEDS = {"five or more": 5, "three or four": 3, "one or two": 1}
 def headline(answers: Sequence[Answer]) -> str:
     """Sentences and a table. A claim that is asked again of another version of its setting or learner counts once."""
     first = [a for a in answers if not a.row.again]
-    claims = [a for a in first if a.verdict != "no claim"]
+    claims = [a for a in first if a.claimed]
     reproduced = Counter(_seeds(a) for a in claims if a.verdict == "reproduced")
     rest = ", ".join(f"{reproduced[few]} on {few}" for few in SEEDS)
     told = [f"So far: {len(answers)} rows. {len(claims)} claims of the paper: {_counts(claims)}."]

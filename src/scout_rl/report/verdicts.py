@@ -69,6 +69,13 @@ class Answer:
     verdict: str = "not yet run"
     note: str = ""
 
+    @property
+    def claimed(self) -> bool:
+        """Whether the paper says anything about the row, run or not."""
+        own = self.row.rule == "scout" and not self.row.compare and self.paper is not None
+        said = self.row.expect or self.row.paper_ratio
+        return own or bool(said) or self.paper_difference is not None
+
 
 def rows() -> list[Row]:
     """All of them, in the order of the page."""
