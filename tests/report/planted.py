@@ -7,6 +7,10 @@ import numpy as np
 
 from scout_rl import Curriculum, rules
 from scout_rl.compact import KINDS, SCHEMA
+from scout_rl.report.comparison import evaluated
+from scout_rl.report.conditions import group
+from scout_rl.report.metrics import summarise
+from scout_rl.report.runs import load
 
 
 def play(folder, ready, *, rule=None, n_contexts=40, n_levels=5, windows=300, rollouts=16, seed=0, oracle_group=None):
@@ -145,3 +149,15 @@ def as_run_folder(folder, told, groups, *, held_out=20):
     for name, lines in tables.items():
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder
+
+
+def written(folder, setting, rule, seed, groups, *, about=None, **others):
+    """The summary of a compact record in ``folder`` with these held-out curves; ``about`` as in `write_compact`."""
+    told = config(setting=setting, rule=rule, seed=seed, **others)
+    path = folder / f"{setting}-{rule}-{seed}-{len(list(folder.iterdir()))}.npz"
+    return summarise(load(write_compact(path, told, groups, **(about or {}))))
+
+
+def blocks_of(runs):
+    """What the tables and verdicts are made from."""
+    return [evaluated(block) for block in group(runs)]

@@ -1,4 +1,4 @@
-"""Runs with a known answer give the known table, figure data, sentence and verdict."""
+"""Runs with a known answer give the known table, figure data and sentence."""
 
 import csv
 import io
@@ -6,13 +6,12 @@ import io
 import numpy as np
 import pytest
 
-from scout_rl.report import figure_data, figures, paper, verdicts
+from scout_rl.report import figure_data, figures
 from scout_rl.report.comparison import (
     aggregate_table,
     comparison_table,
     evaluated,
     mechanism_table,
-    retention,
     scores,
     with_family,
 )
@@ -21,7 +20,7 @@ from scout_rl.report.conditions import group
 from scout_rl.report.metrics import summarise
 from scout_rl.report.runs import load
 from scout_rl.report.tables import Table, as_csv, latex, markdown
-from tests.report.planted import config, curve, staircase, write_compact
+from tests.report.planted import blocks_of, config, curve, staircase, write_compact, written
 
 AT = np.arange(0, 121, 20)
 SEEDS = range(100, 106)
@@ -175,130 +174,6 @@ def test_the_sentence(block, found):
 
 def s_with(score, **bounds):
     return score._replace(paired=score.paired._replace(difference=score.paired.difference._replace(**bounds)))
-
-
-# -- beside the paper ----------------------------------------------------------------------------------------------
-
-
-def written(folder, setting, rule, seed, groups, **others):
-    told = config(setting=setting, rule=rule, seed=seed, **others)
-    return summarise(
-        load(write_compact(folder / f"{setting}-{rule}-{seed}-{len(list(folder.iterdir()))}.npz", told, groups))
-    )
-
-
-def blocks_of(runs):
-    return [evaluated(block) for block in group(runs)]
-
-
-def row(setting, rule, metric, **others):
-    return verdicts.Row(setting=setting, rule=rule, metric=metric, **others)
-
-
-@pytest.mark.parametrize(
-    ("mixture", "verdict"),
-    [(0.1, "reproduced"), (0.66, "reproduced"), (0.72, "weaker"), (0.8, "weaker"), (0.9, "reversed")],
-)
-def test_a_verdict_follows_from_the_numbers(tmp_path, mixture, verdict):
-    """tab:mw-conflict: SCOUT 0.617 on shelf-place, mixture 0.383; half of the difference is 0.117. Ours: 0.8."""
-    runs = [
-        written(
-            tmp_path,
-            "metaworld-conflict",
-            rule,
-            100,
-            {"push": curve(20, at=AT), "shelf-place": curve(20, final=final, at=AT)},
-        )
-        for rule, final in (("scout", 0.8), ("mixture", mixture))
-    ]
-    told = verdicts.answer(row("metaworld-conflict", "mixture", "final:shelf-place"), blocks_of(runs))
-    assert told.paper_difference == pytest.approx(0.617 - 0.383)
-    assert told.difference.point == pytest.approx(0.8 - mixture)
-    assert told.verdict == verdict
-
-
-def test_every_verdict():
-    assert verdicts._against(0.30, 0.5, "") == "reproduced"
-    assert verdicts._against(0.20, 0.5, "") == "weaker"
-    assert verdicts._against(0.04, 0.5, "") == "weaker"
-    assert verdicts._against(-0.06, 0.5, "") == "reversed"
-    assert verdicts._against(-0.20, -0.14, "") == "reproduced"
-    assert verdicts._against(0.02, 0.00, "") == "reproduced"
-    assert verdicts._against(0.20, 0.02, "") == "weaker"
-    assert verdicts._against(0.06, None, "ahead") == "reproduced"
-    assert verdicts._against(-0.06, None, "ahead") == "reversed"
-    assert verdicts._against(0.06, None, "") == "no claim"
-    number = paper.number("fetch-air", "scout", "final")
-    assert [verdicts._own(v, number) for v in (0.95, 0.9, 0.6, 0.4)] == [
-        "reproduced",
-        "reproduced",
-        "weaker",
-        "reversed",
-    ]
-
-
-def test_a_row_finds_its_own_condition_only(tmp_path):
-    groups = {"all": curve(60, at=AT)}
-    runs = [
-        written(tmp_path, "multiroom", "scout", 100, groups, preset="paper"),
-        written(tmp_path, "multiroom", "scout", 100, groups, ladder="solver"),
-        written(tmp_path, "multiroom", "fixed", 100, groups, constants={"level": 3}),
-    ]
-    blocks = blocks_of(runs)
-    assert verdicts.answer(row("multiroom", "scout", "final"), blocks).verdict == "not yet run"
-    assert verdicts.answer(row("multiroom", "scout", "final", preset="paper"), blocks).runs == (runs[0],)
-    assert verdicts.answer(row("multiroom", "scout", "final", ladder="solver"), blocks).runs == (runs[1],)
-    assert verdicts.answer(row("multiroom", "fixed", "final"), blocks).verdict == "not yet run"  # level 3 is a sweep's
-
-
-def test_retention_from_planted_areas(tmp_path):
-    """Areas 0.75 (solver), 0.5 (manual), 0.25 (target): R_retain is 2; without a gain there is none."""
-    flat = {
-        name: {"all": np.full(len(AT), level)} for name, level in (("auto", 0.75), ("manual", 0.5), ("target", 0.25))
-    }
-    runs = []
-    for seed in (100, 101, 102):
-        runs += [
-            written(tmp_path, "doorkey", "scout", seed, flat["auto"], ladder="solver"),
-            written(tmp_path, "doorkey", "scout", seed, flat["manual"]),
-            written(tmp_path, "doorkey", "target", seed, flat["target"]),
-        ]
-    found = retention(blocks_of(runs), "doorkey", "solver")
-    assert found.ratio == pytest.approx((2, 2, 2))
-    told = verdicts.answer(row("doorkey", "scout", "retained", ladder="solver"), blocks_of(runs))
-    assert (told.verdict, told.ours.point) == ("reproduced", pytest.approx(2))
-    assert retention(blocks_of(runs), "doorkey", "policy") is None
-    losing = [written(tmp_path, "doorkey", "target", 100, {"all": np.full(len(AT), 0.9)})]
-    told = verdicts.answer(row("doorkey", "scout", "retained", ladder="solver"), blocks_of([*runs[:2], *losing]))
-    assert told.verdict == "reversed"
-    assert "nothing to keep" in told.note
-
-
-def test_level_counts_are_compared_with_each_other(tmp_path):
-    runs = [
-        written(
-            tmp_path, "doorkey-16", "scout", 100, {"all": curve(60, final=final, at=AT)}, ladder="solver", levels=levels
-        )
-        for levels, final in ((5, 0.8), (9, 0.95), (13, 0.96))
-    ]
-    answers = {
-        a.row.levels: a
-        for r in verdicts.rows()
-        if (r.setting, r.rule) == ("doorkey-16", "scout")
-        for a in [verdicts.answer(r, blocks_of(runs))]
-    }
-    assert answers[9].difference.point == pytest.approx(0.15)
-    assert (answers[9].verdict, answers[13].verdict, answers[5].verdict) == ("reproduced", "reproduced", "no claim")
-
-
-def test_the_papers_numbers_are_whole():
-    """Every row of tab:mw-conflict has its worst final at most the smaller of its two finals (seed means of minima)."""
-    for rule in {n.rule for n in paper.numbers() if n.setting == "metaworld-conflict"}:
-        finals = [paper.number("metaworld-conflict", rule, f"final:{g}").value for g in ("push", "shelf-place")]
-        assert paper.number("metaworld-conflict", rule, "worst_final").value <= min(finals)
-    assert all(0 <= n.value <= 2 and n.source for n in paper.numbers())
-    keys = [(n.setting, n.rule, n.metric, n.ladder, n.levels) for n in paper.numbers()]
-    assert len(set(keys)) == len(keys)
 
 
 def test_aggregates_over_settings(tmp_path):

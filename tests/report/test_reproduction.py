@@ -12,10 +12,11 @@ import pytest
 from scout_rl.cli import main
 from scout_rl.compact import find_results
 from scout_rl.report import glance
+from scout_rl.report.judging import EXPECTED
 from scout_rl.report.metrics import summarise
 from scout_rl.report.reproduction import write
 from scout_rl.report.runs import load
-from scout_rl.report.verdicts import rows
+from scout_rl.report.verdicts import answer, rows
 from scout_rl.rules import RULES
 from scout_rl.settings import SETTINGS
 from tests.report.planted import config, curve, write_compact
@@ -85,7 +86,7 @@ def test_every_row_asks_about_something_that_exists():
         assert row.rule in RULES
         names = {group.name for group in SETTINGS[row.setting].groups}
         assert not row.metric.startswith("final:") or row.metric.removeprefix("final:") in names
-        assert row.expect in ("", "ahead", "tie", "behind")
+        assert row.expect in EXPECTED
     assert {row.setting for row in asked} >= {"fetch-conflict", "fetch-withingroup", "fetch-air", "metaworld-conflict"}
     assert len({(r.setting, r.rule, r.metric, r.ladder, r.levels, r.preset) for r in asked}) == len(asked)
 
@@ -118,6 +119,62 @@ def test_records_that_do_not_say_what_they_ran_on_are_counted(tmp_path):
     assert "| Abacus 3, Loom 2, unknown |" in page
     (tmp_path / "results/fetch-air/scout/100.npz").unlink()
     assert "2 records. All say what they ran on." in write(tmp_path / "results", tmp_path / "docs").read_text()
+
+
+def planted_page(tmp_path, *runs):
+    """The page of records (setting, rule, seed, final, what else): curves that reach ``final`` at window 60."""
+    for setting, rule, seed, final, others in runs:
+        about = {key: others.pop(key) for key in ("ran_on", "ladder_note") if key in others}
+        told = config(setting, rule=rule, seed=seed, **others)
+        path = tmp_path / f"results/{setting}/{rule}-{told['ladder']}/{seed}.npz"
+        curves = {"all": curve(60, final=final, at=np.arange(0, 121, 20))}
+        write_compact(path, told, curves, ladder=about.pop("ladder_note", None), **about)
+    return write(tmp_path / "results", tmp_path / "docs").read_text()
+
+
+def test_the_headline_counts_a_claim_once_and_by_seeds(tmp_path):
+    """Two seeds of fetch-air, three of multiroom, one of doorkey-limited: SCOUT ends at 1, the target start at 0."""
+    sides = (("scout", 1.0), ("target", 0.0))
+    seeds = {"fetch-air": (100, 101), "multiroom": (100, 101, 102), "doorkey-limited": (100,)}
+    runs = [(setting, rule, seed, final, {}) for setting, has in seeds.items() for seed in has for rule, final in sides]
+    page = planted_page(tmp_path, *runs)
+    claims = sum(a.claimed for a in (answer(row, []) for row in rows()) if not a.row.again)
+    told = page[page.index("So far:") : page.index("| verdict |")]
+    # SCOUT's final, and the target start's final and area (0.75 beside 0.838 and 0.633): three claims in each setting
+    assert f"So far: {len(rows())} rows. {claims} claims of the paper: 6 reproduced, {claims - 6} not yet run." in told
+    assert "0 on five or more, 3 on three or four, 3 on one or two." in told
+    assert "`doorkey-limited` asks 7 a second time, on 1 seed: 1 reproduced, 2 stronger, 4 not yet run" in told
+    assert "| reproduced | 6 | 0 | 3 | 3 |" in page
+    without = [r for r in rows() if not r.again and not answer(r, []).claimed]  # not run, and no claim for all that
+    assert ("fetch-conflict", "random") in {(r.setting, r.rule) for r in without}
+    assert f"{len(without)} rows ask about conditions that the paper says nothing about." in told
+
+
+def test_the_page_says_which_differences_the_paper_prints_and_which_are_secondary(tmp_path):
+    page = planted_page(tmp_path, ("doorkey", "scout", 100, 1.0, {}), ("doorkey", "target", 100, 0.0, {}))
+    assert "| `target` | AUC (secondary) | 0 (tab:sixtask) | 0.000 | +0.27 | +0.750 |" in page
+    assert "| `target` | final | 0.46 (tab:sixtask) | 0.000 | ≈ +0.49 | +1.000 |" in page
+    assert page.count("AUC is secondary here: the paper's window closes before slow seeds solve") == 2  # and -limited
+    assert "| at least +0.36 |" in page  # beside a bound
+
+
+def test_the_page_says_where_scout_is_behind_and_where_two_learners_are_compared(tmp_path):
+    gpu = {"backend": "gpu", "device": "Loom 2", "processor": "Abacus 3", "cores": 2, "threads": 1}
+    runs = [("multiroom", "scout", 100, 0.4, {}), ("multiroom", "anneal", 100, 0.8, {"ran_on": gpu})]
+    page = planted_page(tmp_path, *runs, ("multiroom", "random", 100, 0.4, {}))
+    assert "SCOUT is behind on AUC here: `anneal` (-0.30).  \n" in page
+    assert "Two learners in one comparison: `anneal` AUC. Records of one side" in page
+    page = planted_page(tmp_path, ("multiroom", "scout", 100, 0.4, {"ran_on": gpu}))
+    assert "Two learners in one comparison: `random` AUC. Records of one side" in page
+
+
+def test_the_papers_areas_and_bootstrap_fraction_stand_beside_ours(tmp_path):
+    runs = [("doorkey", "scout", 100, 0.8, {}), ("doorkey", "target", 100, 0.4, {})]
+    runs += [("doorkey", "scout", 100, 1.0, {"ladder": "solver"})]
+    note = {"ladder_note": {"bootstrap_fraction": 0.25}, "ladder": "policy"}
+    page = planted_page(tmp_path, *runs, ("doorkey", "scout", 100, 1.0, note))
+    assert "ours 0.300 / 0.600 / 0.750, the paper's 0.259 / 0.451 / 0.541 (tab:auto)." in page
+    assert "bootstrap fraction 0.25 (n = 1); the paper's 0.005 (tab:self)." in page
 
 
 def test_no_records_at_all(tmp_path, capsys):

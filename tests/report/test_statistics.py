@@ -152,9 +152,27 @@ def test_the_ratio_interval():
     auto, manual, target = np.array([0.27, 0.28, 0.26]), np.array([0.22, 0.23, 0.21]), np.array([0.01, 0.02, 0.0])
 
     def ratio(a, m, t):
-        return float((a.mean() - t.mean()) / (m.mean() - t.mean()))
+        return (a.mean(-1) - t.mean(-1)) / (m.mean(-1) - t.mean(-1))
 
     found = s.ratio_interval(auto, manual, target, ratio, s.generator())
     assert found.point == pytest.approx(0.26 / 0.21)
     assert found.low == pytest.approx(found.high)  # all three move together with the seed
+    noisy = np.array([0.27, 0.20, 0.31])
+    every = [ratio(noisy[i], manual[i], target[i]) for i in map(list, itertools.product(range(3), repeat=3))]
+    found = s.ratio_interval(noisy, manual, target, ratio, s.generator())
+    assert (found.low, found.high) == pytest.approx((min(every), max(every)))  # each 1 of 27, more than 2.5%
     assert not s.ratio_interval(auto[:1], manual, target, ratio, s.generator()).known
+
+
+def test_every_printed_interval_has_ten_thousand_resamples():
+    """What the pages say: the number of resamples that each statistic is given."""
+    values, seen = np.array([0.1, 0.4, 0.9]), []
+
+    def counted(*given, axis=-1):
+        seen.append(np.asarray(given[0][0] if isinstance(given[0], list) else given[0]).shape)
+        return np.zeros(seen[-1][:-1])
+
+    s.bootstrap(values, counted, s.generator())
+    s.stratified_bootstrap(counted, [values, values], rng=s.generator())
+    s.ratio_interval(values, values, values, counted, s.generator())
+    assert seen == [(3,), (10_000, 3)] * 3

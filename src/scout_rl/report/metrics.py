@@ -96,10 +96,12 @@ def gradient_steps(learner: Mapping[str, Any], steps_at: NDArray[np.int64]) -> N
     return np.zeros(0, np.int64)
 
 
-def retained(auto: Values, manual: Values, target: Values) -> float:
-    """R_retain and R_self: the share of the hand-built ladder's gain over the target start, on mean AUC."""
-    gain = float(np.mean(manual) - np.mean(target))
-    return float(np.mean(auto) - np.mean(target)) / gain if gain else float("nan")
+def retained(auto: Values, manual: Values, target: Values) -> Floats:
+    """R_retain and R_self of ``[..., seeds]``: the share of the hand-built ladder's gain over the target start, on
+    mean AUC; NaN without a gain."""
+    base = np.mean(target, axis=-1)
+    gain = np.mean(manual, axis=-1) - base
+    return np.asarray((np.mean(auto, axis=-1) - base) / np.where(gain == 0, np.nan, gain))
 
 
 @dataclass(frozen=True, eq=False)

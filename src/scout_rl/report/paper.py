@@ -26,9 +26,22 @@ class Number(NamedTuple):
     levels: int = 5
     bound: str = ""
     """``at most`` where the paper gives a bound."""
+    difference: float | None = None
+    """SCOUT minus this rule, over paired seeds, where the paper prints that too."""
+    difference_source: str = ""
+    """Where it stands; empty: in ``source``."""
 
     def __str__(self) -> str:
         return f"{self.bound} {self.value:.3g}".strip() if self.value else f"{self.bound} 0".strip()
+
+
+class Secondary(NamedTuple):
+    """A measure that the paper does not judge a setting by."""
+
+    setting: str
+    metric: str
+    why: str
+    source: str
 
 
 def read(name: str) -> dict[str, Any]:
@@ -46,3 +59,14 @@ def number(setting: str, rule: str, metric: str, ladder: str = str(USUAL["ladder
     """The paper's number, or None where it prints none."""
     wanted = (THE_PAPERS.get(setting, setting), rule, metric, ladder, levels)
     return next((n for n in numbers() if (n.setting, n.rule, n.metric, n.ladder, n.levels) == wanted), None)
+
+
+def secondary(setting: str, metric: str) -> Secondary | None:
+    """What the paper says against this measure in this setting; None where it says nothing."""
+    wanted = (THE_PAPERS.get(setting, setting), metric)
+    return next((s for s in _secondaries() if (s.setting, s.metric) == wanted), None)
+
+
+@cache
+def _secondaries() -> tuple[Secondary, ...]:
+    return tuple(Secondary(**row) for row in read("paper.toml")["secondary"])

@@ -10,15 +10,18 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from scout_rl.report import figures
+from scout_rl.report import figures, paper
 from scout_rl.report.comparison import Runs, bootstrap_fraction, evaluated, scores
 from scout_rl.report.conditions import group
 from scout_rl.report.durations import durations_table
 from scout_rl.report.glance import glance_table, put_into
+from scout_rl.report.headline import headline
+from scout_rl.report.judging import LOSES, RULES, TIE, VERDICTS
 from scout_rl.report.metrics import Summary, summarise
 from scout_rl.report.runs import find, load
+from scout_rl.report.statistics import RESAMPLES
 from scout_rl.report.tables import MISSING, Table, markdown, shown, shown_interval
-from scout_rl.report.verdicts import RULES, Answer, answer, rows
+from scout_rl.report.verdicts import Answer, Row, answer, rows
 
 METRICS = {
     "auc": "AUC",
@@ -29,21 +32,26 @@ METRICS = {
     "self": "R_self",
 }
 UNKNOWN = "unknown"
-INTRODUCTION = """# Reproduction
+MIXED = (
+    "Two learners in one comparison: {}. Records of one side do not say what they ran on and are from an earlier "
+    "learner, those of the other side say it; part of the difference may be the learner's."
+)
+INTRODUCTION = f"""# Reproduction
 
 What our records say, row by row, beside the paper. This page is generated: `make results` rebuilds it from `results/`
 alone, without any simulator, and no number or verdict on it is typed in.
 
 Seeds 100 to 105 are evaluation seeds; a verdict of fewer than five seeds is a first impression, not evidence. *Ours*:
 median over seeds for AUC (mean for `metaworld-conflict`), mean for final success; from three seeds on a 95% interval
-from 10,000 seed resamples. *Difference*: SCOUT minus the rule, median over paired seeds; for level counts, more levels
-minus fewer. Budgets, horizons and learners are ours ([settings](settings.md)), so compare differences, not areas.
+from {RESAMPLES:,} seed resamples. *Difference*: SCOUT minus the rule, median over paired seeds; for level counts, more
+levels minus fewer. *Paper's difference*: the one that it prints; ≈: the difference of its two numbers, where it prints
+none. Budgets, horizons and learners are ours ([settings](settings.md)), so compare differences, not areas.
 What was found out about rows that differ from the paper: [disagreements](disagreements.md).
 
 How long each took stands [at the end](#how-long-one-seed-takes-setting-by-setting). Any record can be trained again and
 compared: `scout repeat results/SETTING/RULE/SEED.npz` ([what that promises](report.md#repeat-a-result)).
 
-The verdicts, by rule:
+How verdicts follow from the numbers:
 
 """
 
@@ -59,7 +67,7 @@ def write(results: Path, docs: Path, readme: Path | None = None) -> Path:
     blocks = [b for b in (evaluated(block) for block in group(summaries)) if b is not None]
     answers = [answer(row, blocks) for row in rows()]
     glance = glance_table(list(dict.fromkeys(a.row.setting for a in answers)), blocks)
-    parts = [INTRODUCTION + RULES + "\n", _overview(answers), _promises(summaries), _titled(glance), GLANCE]
+    parts = [INTRODUCTION + RULES + "\n", headline(answers), _promises(summaries), _titled(glance), GLANCE]
     for setting, found in groupby(answers, key=lambda a: a.row.setting):
         parts.append(_section(setting, list(found), blocks, docs))
     parts.append(_titled(durations_table(blocks)))
@@ -68,13 +76,6 @@ def write(results: Path, docs: Path, readme: Path | None = None) -> Path:
     if readme is not None:
         put_into(readme, glance)
     return page
-
-
-def _overview(answers: Sequence[Answer]) -> str:
-    count = Counter(a.verdict for a in answers)
-    order = ("reproduced", "weaker", "reversed", "no claim", "not yet run")
-    told = ", ".join(f"{count[v]} {v}" for v in order if count[v])
-    return f"So far: {len(answers)} rows, {told}.\n"
 
 
 def _promises(runs: Sequence[Summary]) -> str:
@@ -104,23 +105,20 @@ def _titled(table: Table) -> str:
 
 def _cells(a: Answer) -> list[str]:
     row = a.row
-    words = [f"{row.ladder} ladder"] * (row.ladder != "manual") + [f"{row.levels} levels"] * (row.levels != 5)
-    words += [f"preset {row.preset}"] * bool(row.preset)
-    name = f"`{row.rule}`" + (f" ({', '.join(words)})" if words else "")
-    metric = METRICS.get(row.metric, row.metric.replace(":", " "))
     theirs = f"{a.paper} ({a.paper.source})" if a.paper is not None else MISSING
-    theirs_difference = f"{a.paper_difference:+.2f}" if a.paper_difference is not None else row.expect or MISSING
+    if row.expect == LOSES:
+        theirs = f"{LOSES}; {theirs}" if a.paper is not None else LOSES
     seeds = ", ".join(str(run.about.seed) for run in a.runs) or MISSING
     windows = ", ".join(sorted({str(run.about.windows) for run in a.runs})) or MISSING
     minutes = [run.about.seconds / 60 for run in a.runs if run.about.seconds]
     machine = ", ".join(sorted({_machine(run) for run in a.runs})) or MISSING
-    verdict = f"**{a.verdict}**" if a.verdict in ("reproduced", "weaker", "reversed") else a.verdict
+    verdict = f"**{a.verdict}**" if a.seeds and a.verdict in VERDICTS else a.verdict
     return [
-        name,
-        metric,
+        _name(row),
+        _measure(row) + (" (secondary)" if paper.secondary(row.setting, row.metric) else ""),
         theirs,
         shown_interval(a.ours, 3),
-        theirs_difference,
+        _paper_difference(a),
         shown_interval(a.difference, 3, sign=True),
         seeds,
         windows,
@@ -130,6 +128,31 @@ def _cells(a: Answer) -> list[str]:
     ]
 
 
+def _name(row: Row) -> str:
+    words = [f"{row.ladder} ladder"] * (row.ladder != "manual") + [f"{row.levels} levels"] * (row.levels != 5)
+    words += [f"preset {row.preset}"] * bool(row.preset)
+    return f"`{row.rule}`" + (f" ({', '.join(words)})" if words else "")
+
+
+def _measure(row: Row) -> str:
+    return METRICS.get(row.metric, row.metric.replace(":", " "))
+
+
+def _paper_difference(a: Answer) -> str:
+    """As printed; ``≈`` where it is worked out from two printed numbers, with the bound where one of them is one."""
+    row, number = a.row, a.paper
+    if row.paper_ratio is not None:
+        return f"{row.paper_ratio:g} times"
+    if a.paper_difference is None:
+        return (row.expect if row.expect != LOSES else "") or MISSING
+    told = f"{a.paper_difference:+.2f}"
+    if row.paper_difference is not None or number is None:
+        return told
+    if number.difference is None:
+        return f"{'at least' if number.bound else '≈'} {told}"
+    return f"{told} ({number.difference_source})" if number.difference_source else told
+
+
 def _machine(run: Summary) -> str:
     """The GPU where there was one, else the processor."""
     on = run.about.ran_on
@@ -137,23 +160,48 @@ def _machine(run: Summary) -> str:
 
 
 def _notes(answers: Sequence[Answer]) -> list[str]:
-    notes = [f"The paper on `{a.row.rule}`{_where(a)}: {a.row.says}." for a in answers if a.row.says]
-    notes += [f"`{a.row.rule}`{_where(a)}: {a.note}." for a in answers if a.note]
-    notes += [
-        f"`{a.row.rule}`{_where(a)}: bootstrap fraction {bootstrap_fraction(a.runs)}."
-        for a in answers
-        if a.row.metric == "self" and a.runs
-    ]
+    notes = _behind(answers)
+    notes += [f"The paper on {_name(a.row)}: {a.row.says}." for a in answers if a.row.says]
+    notes += [f"{_name(a.row)}: {a.note}." for a in answers if a.note]
+    notes += [_areas(a) for a in answers if a.row.metric == "retained" and a.areas]
+    notes += [_bootstrap(a) for a in answers if a.row.metric == "self" and a.runs]
+    told = {paper.secondary(a.row.setting, a.row.metric): _measure(a.row) for a in answers}
+    notes += [f"{m} is secondary here: {s.why} ({s.source})." for s, m in told.items() if s is not None]
+    mixed = [f"{_name(a.row)} {_measure(a.row)}" for a in answers if a.mixed]
+    if mixed:
+        notes.append(MIXED.format(", ".join(mixed)))
     runs = {run.about.name: run for a in answers for run in a.runs}.values()
     if runs:
         notes.append(f"{_time(list(runs))} Versions: {_versions(list(runs))}.")
     return ["  \n".join(notes)] if notes else []
 
 
-def _where(a: Answer) -> str:
-    words = [f"{a.row.ladder} ladder"] * (a.row.ladder != "manual") + [f"{a.row.levels} levels"] * (a.row.levels != 5)
-    words += [f"preset {a.row.preset}"] * bool(a.row.preset)
-    return f" ({', '.join(words)})" if words else ""
+def _behind(answers: Sequence[Answer]) -> list[str]:
+    """By how much SCOUT is behind which rules on areas, the paper's first measure."""
+    notes = []
+    for metric in ("auc", "worst_auc"):
+        mine = [(a.row, a.difference) for a in answers if a.row.metric == metric and not a.row.compare]
+        found = [f"{_name(row)} ({d.point:+.2f})" for row, d in mine if d is not None and d.point < -TIE]
+        notes += [f"SCOUT is behind on {METRICS[metric]} here: {', '.join(found)}."] if found else []
+    return notes
+
+
+def _areas(a: Answer) -> str:
+    """What a share of gain is made of, beside the paper's."""
+    row = a.row
+    sought = (("target", "manual"), ("scout", "manual"), (row.rule, row.ladder))
+    theirs = [paper.number(row.setting, rule, "mean_auc", ladder) for rule, ladder in sought]
+    told = " / ".join(str(n) if n is not None else MISSING for n in theirs)
+    source = next((f" ({n.source})" for n in theirs if n is not None), "")
+    ours = " / ".join(shown(area, 3) for area in reversed(a.areas))
+    sides = "from the target start / with the hand-built ladder / with this one"
+    return f"{_name(row)}, mean AUC {sides}: ours {ours}, the paper's {told}{source}."
+
+
+def _bootstrap(a: Answer) -> str:
+    theirs = paper.number(a.row.setting, a.row.rule, "bootstrap", a.row.ladder)
+    beside = f"; the paper's {theirs} ({theirs.source})" if theirs is not None else ""
+    return f"{_name(a.row)}: bootstrap fraction {bootstrap_fraction(a.runs)}{beside}."
 
 
 def _time(runs: list[Summary]) -> str:

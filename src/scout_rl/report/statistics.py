@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 RESAMPLES = 10_000
+"""Behind every printed interval."""
 FEWEST = 3
 """Seeds below which no interval is given: two seeds bound nothing (three cover about 75%, six about 94%)."""
 SEED = 0
@@ -128,44 +129,45 @@ def self_check(scores: Floats, rng: np.random.Generator, most: int = 200) -> Sel
     found, widest = 0, 0.0
     for one in splits:
         other = np.setdiff1d(np.arange(2 * half), one)
-        interval = bootstrap(scores[one] - scores[other], np.median, rng, 2000)
+        interval = bootstrap(scores[one] - scores[other], np.median, rng)
         found += interval.excludes_zero
         widest = max(widest, abs(interval.point))
     return SelfCheck(len(splits), found, widest)
 
 
-# -- over several settings, as rliable defines them ----------------------------------------------------------------
+# -- over several settings, as rliable defines them: scores are [..., seeds], so that all resamples go in at once ----
 
 
-def interquartile_mean(scores: Sequence[Floats]) -> float:
+def interquartile_mean(scores: Sequence[Floats]) -> Floats:
     """Mean of the middle half of all runs of all settings; a quarter of them, rounded down, is cut at each end."""
-    pooled = np.sort(np.concatenate([np.asarray(s, float) for s in scores]))
-    cut = len(pooled) // 4
-    return float(pooled[cut : len(pooled) - cut].mean())
+    pooled = np.sort(np.concatenate([np.asarray(s, float) for s in scores], axis=-1), axis=-1)
+    n = pooled.shape[-1]
+    return np.asarray(pooled[..., n // 4 : n - n // 4].mean(axis=-1))
 
 
-def probability_of_improvement(ours: Sequence[Floats], theirs: Sequence[Floats]) -> float:
+def probability_of_improvement(ours: Sequence[Floats], theirs: Sequence[Floats]) -> Floats:
     """Chance that a run of ours beats one of theirs in the same setting, ties half; mean over settings."""
-    return float(np.mean([_beats(np.asarray(a), np.asarray(b)) for a, b in zip(ours, theirs, strict=True)]))
+    return np.asarray(
+        np.mean([_beats(np.asarray(a), np.asarray(b)) for a, b in zip(ours, theirs, strict=True)], axis=0)
+    )
 
 
-def _beats(a: Floats, b: Floats) -> float:
-    return float((a[:, None] > b).mean() + 0.5 * (a[:, None] == b).mean())
+def _beats(a: Floats, b: Floats) -> Floats:
+    a, b = a[..., :, None], b[..., None, :]
+    return np.asarray((a > b).mean(axis=(-1, -2)) + 0.5 * (a == b).mean(axis=(-1, -2)))
 
 
 def stratified_bootstrap(
-    statistic: Callable[..., float],
+    statistic: Callable[..., Floats],
     *scores: Sequence[Floats],
     rng: np.random.Generator,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
 ) -> Interval:
     """Percentile interval of ``statistic(*scores)`` under resampling of seeds within each setting."""
-    point = statistic(*scores)
+    point = float(statistic(*scores))
     if any(len(s) < FEWEST for given in scores for s in given):
         return Interval(point, math.nan, math.nan)
-    drawn = []
-    for _ in range(resamples):
-        drawn.append(statistic(*([s[rng.integers(len(s), size=len(s))] for s in given] for given in scores)))
+    drawn = statistic(*([s[rng.integers(len(s), size=(resamples, len(s)))] for s in given] for given in scores))
     low, high = np.quantile(drawn, [0.025, 0.975])
     return Interval(point, float(low), float(high))
 
@@ -174,18 +176,18 @@ def ratio_interval(
     auto: Floats,
     manual: Floats,
     target: Floats,
-    ratio: Callable[[Floats, Floats, Floats], float],
+    ratio: Callable[[Floats, Floats, Floats], Floats],
     rng: np.random.Generator,
 ) -> Interval:
-    """Interval of R_retain: seeds are resampled, the same ones in all three where the lengths are equal."""
-    point = ratio(auto, manual, target)
+    """Interval of R_retain: seeds are resampled, the same ones in all three where the lengths are equal.
+
+    ``ratio`` takes ``[..., seeds]``.
+    """
+    point = float(ratio(auto, manual, target))
     if min(len(auto), len(manual), len(target)) < FEWEST:
         return Interval(point, math.nan, math.nan)
     together = len(auto) == len(manual) == len(target)
-    drawn = []
-    for _ in range(RESAMPLES // 5):
-        rows = [rng.integers(len(s), size=len(s)) for s in (auto, manual, target)]
-        rows = [rows[0]] * 3 if together else rows
-        drawn.append(ratio(auto[rows[0]], manual[rows[1]], target[rows[2]]))
-    low, high = np.nanquantile(drawn, [0.025, 0.975])
+    rows = [rng.integers(len(s), size=(RESAMPLES, len(s))) for s in (auto, manual, target)]
+    rows = [rows[0]] * 3 if together else rows
+    low, high = np.nanquantile(ratio(auto[rows[0]], manual[rows[1]], target[rows[2]]), [0.025, 0.975])
     return Interval(point, float(low), float(high))

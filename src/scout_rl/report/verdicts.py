@@ -1,41 +1,26 @@
 """Ours beside the paper's, row by row, and the verdict: what `docs/reproduction.md` prints.
 
 A row asks about one condition (``evidence_rows.toml``). Where records answer it, the verdict follows from the numbers
-by the rules in ``RULES``; nobody types one in.
+by the rules of ``judging``; nobody types one in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl import rules
-from scout_rl.report import paper
+from scout_rl.report import judging, paper
 from scout_rl.report.comparison import BY_MEAN, Runs, retention, window_of
-from scout_rl.report.conditions import Condition
-from scout_rl.report.metrics import Summary
+from scout_rl.report.conditions import USUAL, Condition
+from scout_rl.report.metrics import Summary, common_window
 from scout_rl.report.statistics import Interval, bootstrap, generator, paired
 from scout_rl.settings import SETTINGS
 
-TIE = 0.05
-"""Differences up to this are ties; two blocks of the paper's own differ by 0.024."""
-CLOSE = 0.1
-"""How far below the paper's number SCOUT's own may end."""
 SCHEDULES = ("T_anneal", "T")
-RULES = f"""- **reproduced**: for SCOUT's own rows, at most {CLOSE} below the paper's number. For another rule, SCOUT is
-  ahead, level or behind as in the paper (within {TIE} is level), and where it is ahead or behind, by at least half the
-  paper's difference. For automatic ladders, at least 0.9 of the hand-built ladder's gain is kept.
-- **weaker**: for SCOUT's own rows, at least half the paper's number. For another rule, the same sign and less than half
-  the difference, or level in one and not in the other. For automatic ladders, at least half of the gain, or neither
-  gain nor loss to keep.
-- **reversed**: anything less; for another rule, the opposite sign; for automatic ladders also where the hand-built
-  ladder loses to the target start.
-- **not yet run**: no record, or no seed that both sides have.
-- **no claim**: the paper says nothing about this condition; ours stands for itself."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +36,17 @@ class Row:
     compare: str = ""
     """``levels 5``: against the same rule with that many levels; empty: against SCOUT."""
     expect: str = ""
-    """``ahead``, ``tie`` or ``behind``: SCOUT against this rule, where the paper shows it without numbers."""
+    """One of ``judging.EXPECTED``: what the paper says without numbers."""
     paper_difference: float | None = None
+    """Where the paper prints a difference and not the two numbers."""
+    paper_ratio: float | None = None
+    """Where it prints how many times SCOUT's value is the rule's."""
     says: str = ""
+
+    @property
+    def again(self) -> bool:
+        """Whether another row asks the same with the paper's own setting and the tuned learner."""
+        return self.setting in paper.THE_PAPERS or self.preset == "paper"
 
 
 @dataclass(frozen=True)
@@ -67,8 +60,21 @@ class Answer:
     difference: Interval | None = None
     """Paired: SCOUT minus the rule, or more levels minus fewer."""
     runs: tuple[Summary, ...] = ()
+    seeds: int = 0
+    """That the verdict rests on: those that all sides have."""
+    mixed: bool = False
+    """Whether some side's record does not say what it ran on (an earlier learner) and another's does."""
+    areas: tuple[float, ...] = ()
+    """Behind a share of gain: mean AUC with its ladder, with the hand-built one, and from the target start."""
     verdict: str = "not yet run"
     note: str = ""
+
+    @property
+    def claimed(self) -> bool:
+        """Whether the paper says anything about the row, run or not."""
+        own = self.row.rule == "scout" and not self.row.compare and self.paper is not None
+        said = self.row.expect or self.row.paper_ratio
+        return own or bool(said) or self.paper_difference is not None
 
 
 def rows() -> list[Row]:
@@ -90,41 +96,72 @@ def answer(row: Row, blocks: Sequence[Runs]) -> Answer:
     reduce: Callable[..., NDArray[np.float64]] = np.mean if mean else np.median
     value = _values(row, block, mine)
     ours = bootstrap(np.array(list(value.values())), reduce, generator())
-    told = _with(told, ours=ours, runs=mine.runs)
+    told = replace(told, ours=ours, runs=mine.runs, seeds=len(value))
+    if row.expect == judging.LOSES:
+        return replace(told, verdict=judging.loses(ours.point))
     if row.rule == "scout" and not row.compare:
-        return _with(told, verdict=_own(ours.point, number))
-    other = _other(row, blocks, block)
-    both = None if other is None else paired(*((value, other) if row.compare else (other, value)))
-    if both is None:
-        return told
-    verdict = _against(both.difference.point, told.paper_difference, row.expect)
-    return _with(told, difference=both.difference, verdict=verdict)
+        return replace(told, verdict=judging.own(ours.point, None if number is None else number.value))
+    return _compared(told, value, *_other(row, blocks, block))
+
+
+def _compared(told: Answer, value: dict[int, float], other: dict[int, float], runs: Sequence[Summary]) -> Answer:
+    row, ours = told.row, told.ours
+    both = paired(*((value, other) if row.compare else (other, value)))
+    if both is None or ours is None:
+        return replace(told, seeds=0)
+    theirs, found, note = told.paper_difference, both.difference.point, ""
+    if row.paper_ratio is not None:
+        theirs = (row.paper_ratio - 1) * ours.point
+        note = f"SCOUT's value is {(ours.point + found) / ours.point:.2f} times the rule's" if ours.point else ""
+    verdict = judging.against(found, theirs, row.expect)
+    mixed = _mixed([told.runs, runs])
+    return replace(told, difference=both.difference, seeds=both.n, mixed=mixed, verdict=verdict, note=note)
+
+
+def _mixed(sides: Sequence[Sequence[Summary]]) -> bool:
+    """Seed by seed, over the seeds that all sides have."""
+    said = [{run.about.seed: bool(run.about.ran_on) for run in side} for side in sides]
+    shared = set.intersection(*(set(side) for side in said))
+    return any(len({side[seed] for side in said}) > 1 for seed in shared)
 
 
 def _paper_difference(row: Row, number: paper.Number | None) -> float | None:
-    if row.paper_difference is not None or row.rule == "scout" or number is None:
+    if row.paper_difference is not None:
         return row.paper_difference
+    if number is None or row.rule == "scout" or row.expect == judging.LOSES:
+        return None
+    if number.difference is not None:
+        return number.difference
     scout = paper.number(row.setting, "scout", row.metric, row.ladder, row.levels)
     return None if scout is None else scout.value - number.value
-
-
-def _with(told: Answer, **changes: Any) -> Answer:
-    return Answer(**{**told.__dict__, **changes})
 
 
 def _retained(told: Answer, blocks: Sequence[Runs]) -> Answer:
     row = told.row
     found = retention(blocks, row.setting, row.ladder)
-    block = protocol(row, blocks, row.levels)
-    mine = with_own_constants(block, row.rule)
-    if found is None or mine is None:
+    sides = _three_ladders(row, blocks)
+    if found is None or sides is None:
         return told
+    told = replace(told, runs=sides[0], seeds=found.n, mixed=_mixed(sides), areas=tuple(_mean_areas(sides)))
     if not found.defined:
         note = f"the hand-built ladder gains {found.gain:+.2f} AUC over the target start: nothing to keep"
-        return _with(told, runs=mine.runs, verdict="reversed" if found.gain <= -TIE else "weaker", note=note)
-    ratio = found.ratio.point
-    verdict = "reproduced" if ratio >= 0.9 else "weaker" if ratio >= 0.5 else "reversed"
-    return _with(told, ours=found.ratio, runs=mine.runs, verdict=verdict)
+        return replace(told, verdict=judging.nothing_to_keep(found.gain), note=note)
+    return replace(told, ours=found.ratio, verdict=judging.keeps(found.ratio.point))
+
+
+def _three_ladders(row: Row, blocks: Sequence[Runs]) -> list[tuple[Summary, ...]] | None:
+    """The runs behind a share of gain: with the row's ladder, the hand-built one, and from the target start."""
+    by_hand = replace(row, ladder=str(USUAL["ladder"]))
+    sought = (row, "scout"), (by_hand, "scout"), (by_hand, "target")
+    found = [with_own_constants(protocol(asked, blocks, row.levels), rule) for asked, rule in sought]
+    return None if None in found else [condition.runs for condition in found if condition is not None]
+
+
+def _mean_areas(sides: Sequence[Sequence[Summary]]) -> list[float]:
+    """Mean AUC of each side, over the window and the seeds that all have."""
+    window = common_window(run.at for side in sides for run in side)
+    seeds = set.intersection(*({run.about.seed for run in side} for side in sides))
+    return [float(np.mean([run.auc(window) for run in side if run.about.seed in seeds])) for side in sides]
 
 
 def protocol(row: Row, blocks: Sequence[Runs], levels: int) -> Runs | None:
@@ -158,13 +195,11 @@ def with_own_constants(block: Runs | None, rule: str) -> Condition[Summary] | No
     return None
 
 
-def _other(row: Row, blocks: Sequence[Runs], block: Runs) -> dict[int, float] | None:
-    if row.compare:
-        block_of = protocol(row, blocks, int(row.compare.removeprefix("levels ")))
-        condition = with_own_constants(block_of, row.rule)
-        return None if block_of is None or condition is None else _values(row, block_of, condition)
-    condition = with_own_constants(block, "scout")
-    return None if condition is None else _values(row, block, condition)
+def _other(row: Row, blocks: Sequence[Runs], block: Runs) -> tuple[dict[int, float], Sequence[Summary]]:
+    """What the row is compared with, by seed, and the runs behind it; empty where there are none."""
+    where = protocol(row, blocks, int(row.compare.removeprefix("levels "))) if row.compare else block
+    condition = with_own_constants(where, row.rule if row.compare else "scout")
+    return ({}, ()) if where is None or condition is None else (_values(row, where, condition), condition.runs)
 
 
 def _values(row: Row, block: Runs, condition: Condition[Summary]) -> dict[int, float]:
@@ -180,28 +215,3 @@ def _values(row: Row, block: Runs, condition: Condition[Summary]) -> dict[int, f
         return {"final": run.final, "worst_final": run.worst_final}[row.metric]
 
     return {run.about.seed: one(run) for run in condition.runs}
-
-
-def _own(ours: float, number: paper.Number | None) -> str:
-    if number is None:
-        return "no claim"
-    if ours >= number.value - CLOSE:
-        return "reproduced"
-    return "weaker" if ours >= number.value / 2 else "reversed"
-
-
-def _against(ours: float, theirs: float | None, expect: str) -> str:
-    wanted = _side(theirs) if theirs is not None else {"ahead": 1, "tie": 0, "behind": -1}.get(expect)
-    if wanted is None:
-        return "no claim"
-    got = _side(ours)
-    if got == -wanted and got:
-        return "reversed"
-    if got != wanted:
-        return "weaker"
-    enough = theirs is None or not got or abs(ours) >= abs(theirs) / 2
-    return "reproduced" if enough else "weaker"
-
-
-def _side(difference: float) -> int:
-    return 0 if abs(difference) <= TIE else 1 if difference > 0 else -1
