@@ -224,7 +224,7 @@ def test_refusals_come_before_training(scouted, tmp_path, capsys, monkeypatch):
     assert main(["repeat", str(tmp_path)]) == 2
     said = capsys.readouterr().err
     assert "--windows is 0, but must be at least 1" in said
-    assert "README.md is no compact record and no run folder" in said
+    assert "README.md is no compact record, or a damaged one: it is not a zip file" in said
     assert "is no run folder: there is no run.json in it" in said
 
 

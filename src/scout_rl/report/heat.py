@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.report.replay import replay
-from scout_rl.report.runs import Run
+from scout_rl.report.run import Run
 
 RECENT = 10
 """A move's reason is told by this many rollouts before it, at the cell that was left."""

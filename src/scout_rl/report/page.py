@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from scout_rl.report.conditions import NOT_IDENTITY
 from scout_rl.report.figures import Figure, inline_svg
 from scout_rl.report.replay import WORDS
-from scout_rl.report.runs import About
+from scout_rl.report.run import About
 from scout_rl.report.tables import Table
 
 MEANING = {
