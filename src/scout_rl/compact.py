@@ -133,13 +133,8 @@ def _fits(run: CompactRun) -> None:
     """Refuse arrays that are not of one run."""
     windows, rollouts = run.context.shape
     frontier = run.level if run.frontier is None else run.frontier
-    lengths = {
-        len(run.level),
-        len(run.success),
-        len(frontier),
-        len(run.environment_steps),
-        run.about["config"]["windows"],
-    }
+    lengths = {len(array) for array in (run.level, run.success, frontier, run.environment_steps)}
+    lengths.add(run.about["config"]["windows"])
     if lengths != {windows} or not windows:
         raise ValueError(f"its arrays have {', '.join(map(str, sorted(lengths | {windows})))} windows")
     if run.level.shape[1] != rollouts or run.success.shape[1] != rollouts:

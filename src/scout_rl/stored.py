@@ -24,7 +24,7 @@ def read_run(folder: Path) -> dict[str, Any]:
     if not path.exists():
         raise ValueError(f"{folder} is no run folder: there is no {RUN} in it")
     with reading(path):
-        about: dict[str, Any] = read_json(path)
+        about = read_json(path)
         if about.get("schema") != SCHEMA:
             raise ValueError(f"{path} has schema {about.get('schema')!r}, this version reads {SCHEMA}")
         check_run(about)
@@ -39,10 +39,13 @@ def check_run(about: dict[str, Any]) -> None:
             raise ValueError(f"its config has {name} {value!r}")
 
 
-def read_json(path: Path) -> Any:
-    """One JSON file."""
+def read_json(path: Path) -> dict[str, Any]:
+    """A file with one JSON object."""
     with reading(path):
-        return json.loads(path.read_text("utf-8"))
+        found = json.loads(path.read_text("utf-8"))
+        if not isinstance(found, dict):
+            raise ValueError("it holds no JSON object")
+    return found
 
 
 def read_table(path: Path) -> list[dict[str, Any]]:

@@ -67,5 +67,6 @@ def _against_itself(reference: Score, metric: str) -> list[str]:
         return []
     return [
         f"{reference.condition.reference_name} against itself on disjoint halves of its seeds: {check.found} of "
-        f"{check.splits} splits show a difference that is none, and halves differ by up to {check.widest:.2f} in {metric}; less may be the seeds."
+        f"{check.splits} splits show a difference that is none, and halves "
+        f"differ by up to {check.widest:.2f} in {metric}; less may be the seeds."
     ]

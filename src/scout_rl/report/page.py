@@ -175,6 +175,7 @@ def _payload(parts: Sequence[Part], entries: Sequence[Entry]) -> str:
                 "contexts": a.n_contexts,
                 "levels": a.n_levels,
                 "windows": a.windows,
+                "first": a.first,
                 "budget": a.budget,
                 "minutes": round(a.seconds / 60, 1),
                 "bank": a.bank_sha256[:12],

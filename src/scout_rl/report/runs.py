@@ -63,9 +63,11 @@ def _is_ours(path: Path) -> bool:
 def _compact(path: Path, labels: Labels | None) -> Run:
     read = unpack(path)
     windows, rollouts = read.context.shape
-    config = read.about["config"]
-    n_contexts = int(read.context.max()) + 1 if read.frontier is None else read.frontier.shape[1]
-    about = _about(str(path), "compact", read.about, max(n_contexts, n_train(config["setting"])), windows)
+    if read.frontier is None:
+        n_contexts = max(int(read.context.max()) + 1, n_train(read.about["config"]["setting"]))
+    else:
+        n_contexts = read.frontier.shape[1]
+    about = _about(str(path), "compact", read.about, n_contexts, windows)
     about = _told(about, int(read.environment_steps[-1]), read.seconds, read.ladder)
     index = np.repeat(np.arange(windows, dtype=np.int32), rollouts)
     played = Played(index, read.context.reshape(-1).astype(np.int32), read.level.reshape(-1), read.success.reshape(-1))
