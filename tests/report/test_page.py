@@ -222,11 +222,13 @@ def test_a_page_with_a_run_that_has_just_started(browser, planted, tmp_path):
     )
     for name in ("evaluations", "metrics", "timing"):
         (tmp_path / f"started/{name}.jsonl").write_bytes(b"")
-    for runs in ([tmp_path / "started"], [planted / "runs/scout", tmp_path / "started"]):
-        browser.open(report(runs, tmp_path / "out"))
-        browser.until("document.body.dataset.drawn")
-        browser.value("document.getElementById('next').click()")
-        browser.look()
+    browser.open(report([tmp_path / "started"], tmp_path / "out"))
+    browser.until("document.readyState === 'complete'")
+    assert "0 of 120: not finished, in no table" in browser.value("document.body.textContent")
+    assert browser.value("document.getElementById('heat')") is None  # there is nothing to draw
+    browser.open(report([planted / "runs/scout", tmp_path / "started"], tmp_path / "out"))
+    browser.until("document.body.dataset.drawn")
+    assert browser.value("document.getElementById('which').length") == 1
     assert browser.errors == []
 
 
