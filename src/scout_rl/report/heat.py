@@ -75,7 +75,8 @@ def _start(run: Run) -> NDArray[np.int8]:
     """Every context's level before the first recorded window."""
     if run.frontier is None or not len(run.frontier):
         return np.full(run.about.n_contexts, run.about.n_levels - 1, np.int8)
-    start, at_once = run.frontier[0].copy(), run.moves.window == 0
+    start: NDArray[np.int8] = run.frontier[0].copy()
+    at_once = run.moves.window == 0
     start[run.moves.context[at_once]] = run.moves.from_level[at_once]
     return start
 
