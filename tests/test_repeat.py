@@ -224,7 +224,7 @@ def test_refusals_come_before_training(scouted, tmp_path, capsys, monkeypatch):
     assert main(["repeat", str(tmp_path)]) == 2
     said = capsys.readouterr().err
     assert "--windows is 0, but must be at least 1" in said
-    assert "README.md is no compact record and no run folder" in said
+    assert "README.md is no compact record, or a damaged one: it is not a zip file" in said
     assert "is no run folder: there is no run.json in it" in said
 
 
@@ -252,7 +252,7 @@ def test_constants_that_came_later_have_their_defaults(tmp_path):
     assert repeat.config_of(repeat.read(path, 1)).learner["random_hold"] == 10
     old = {**told, "learner": {k: v for k, v in told["learner"].items() if k != "random_hold"}}
     old = {k: v for k, v in old.items() if k not in ("algorithm", "preset", "ladder_from", "ladder_fallback")}
-    stored = repeat.read(changed(path, tmp_path / "old.npz", {"config": old}), 1)
+    stored = repeat.read(changed(path, tmp_path / "old.npz", {"config": old, "ran_on": {}}), 1)
     assert repeat.config_of(stored).learner == {**told["learner"], **LATER}
     assert stored.threads is None
 

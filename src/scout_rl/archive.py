@@ -9,9 +9,7 @@ import hashlib
 import io
 import json
 import os
-import struct
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,16 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.damage import DAMAGE, told
+
 Array = NDArray[Any]
 
 META = "__meta__"
 """The entry that holds the JSON part, as bytes."""
-
-_DAMAGE = (
-    ValueError, KeyError, TypeError, AttributeError, OSError, EOFError, NotImplementedError, SyntaxError,
-    RuntimeError, MemoryError, OverflowError, struct.error, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
-"""What NumPy and zipfile raise on a file with wrong bytes."""
 
 
 def content_hash(arrays: Mapping[str, Array], meta: Mapping[str, Any]) -> str:
@@ -82,9 +76,8 @@ def parse_archive(content: bytes, name: str) -> tuple[dict[str, Array], dict[str
             arrays = {key: archive[key] for key in archive.files}
         envelope = json.loads(arrays.pop(META).tobytes())
         meta, sha256 = envelope["meta"], envelope["sha256"]
-    except _DAMAGE as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"{name} is damaged, or no file of ours: {said}") from error
+    except DAMAGE as error:
+        raise ValueError(f"{name} is damaged, or no file of ours: {told(error)}") from error
     if content_hash(arrays, meta) != sha256:
         raise ValueError(f"{name} is damaged: its content does not match its hash {str(sha256)[:12]}.")
     return arrays, meta, sha256

@@ -10,13 +10,16 @@ from __future__ import annotations
 import io
 import json
 import os
+import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.damage import reading
 from scout_rl.records import read_records, read_rows
+from scout_rl.stored import check_run
 
 SCHEMA = 1
 KINDS = ("advance", "retreat", "antistall")
@@ -92,12 +95,24 @@ def pack(folder: Path, path: Path) -> None:
 
 
 def unpack(path: Path) -> CompactRun:
-    """Read what `pack` wrote."""
-    with np.load(path, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
-    note = json.loads(arrays.pop(_ABOUT).tobytes())
-    if note.get("compact_schema") != SCHEMA:
-        raise ValueError(f"{path} has compact schema {note.get('compact_schema')!r}, this version reads {SCHEMA}")
+    """Read what `pack` wrote; anything else is a ``ValueError`` of one sentence that names the path."""
+    if not path.exists():
+        raise ValueError(f"{path} does not exist")
+    if path.is_file() and not zipfile.is_zipfile(path):
+        raise ValueError(f"{path} is no compact record, or a damaged one: it is not a zip file")
+    with reading(path, "is no compact record, or a damaged one"):
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        note = json.loads(arrays.pop(_ABOUT).tobytes())
+        if note.get("compact_schema") != SCHEMA:
+            raise ValueError(f"{path} has compact schema {note.get('compact_schema')!r}, this version reads {SCHEMA}")
+        check_run(note["run"])
+        run = _run(arrays, note)
+        _fits(run)
+    return run
+
+
+def _run(arrays: dict[str, NDArray[Any]], note: dict[str, Any]) -> CompactRun:
     return CompactRun(
         about=note["run"],
         context=arrays["context"],
@@ -112,6 +127,20 @@ def unpack(path: Path) -> CompactRun:
         seconds=note["seconds"],
         ladder=note.get("ladder"),
     )
+
+
+def _fits(run: CompactRun) -> None:
+    """Refuse arrays that are not of one run."""
+    windows, rollouts = run.context.shape
+    frontier = run.level if run.frontier is None else run.frontier
+    lengths = {len(array) for array in (run.level, run.success, frontier, run.environment_steps)}
+    lengths.add(run.about["config"]["windows"])
+    if lengths != {windows} or not windows:
+        raise ValueError(f"its arrays have {', '.join(map(str, sorted(lengths | {windows})))} windows")
+    if run.level.shape[1] != rollouts or run.success.shape[1] != rollouts:
+        raise ValueError("its cells and their success are not of the same rollouts")
+    if len(run.outcomes) != len(run.evaluated_at) or run.moves.shape[1] != 3:
+        raise ValueError("its evaluations or moves are cut")
 
 
 def find_results(folder: Path) -> list[Path]:

@@ -84,6 +84,7 @@ class RecordWriter:
         self.first: int | None = rows[0]["window"] if rows else None
         self.windows = rows[-1]["window"] + 1 if rows else 0
         """The window that comes next in the file; 0 while the file is empty."""
+        self._size = 0
         self.cut(self.windows)
 
     def append(

@@ -11,7 +11,6 @@ import dataclasses
 import shutil
 import tempfile
 import time
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,12 +18,13 @@ from typing import Any, NamedTuple
 from scout_rl.bank import pinned_hashes
 from scout_rl.campaign.worker import WorkerProcess, job
 from scout_rl.compact import unpack
+from scout_rl.damage import reading
 from scout_rl.hardware import n_threads
 from scout_rl.learners import learner_constants, make_learner
 from scout_rl.run_config import RunConfig
-from scout_rl.run_folder import RUN, read_run
 from scout_rl.run_trace import Moment, first_difference, of_folder, of_record, windows_in
 from scout_rl.settings import setting
+from scout_rl.stored import RUN, read_run
 
 LADDER_FILES = ("ladder.npz", "ladder.json")
 PREFIX = "scout-repeat-"
@@ -65,17 +65,15 @@ def read(path: Path, windows: int) -> Stored:
     """The first windows of a compact record or of a run folder, as many as are there."""
     if windows < 1:
         raise ValueError(f"--windows is {windows}, but must be at least 1")
-    if path.is_dir():
-        about = read_run(path)
-        there = min(windows, windows_in(path))
-        moments = of_folder(path, there)
-    else:
-        try:
+    with reading(path):
+        if path.is_dir():
+            about = read_run(path)
+            there = min(windows, windows_in(path))
+            moments = of_folder(path, there)
+        else:
             record = unpack(path)
-        except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{path} is no compact record and no run folder: {error}") from error
-        about, there = record.about, min(windows, len(record.context))
-        moments = of_record(record, there)
+            about, there = record.about, min(windows, len(record.context))
+            moments = of_record(record, there)
     if there == 0:
         raise ValueError(f"{path} holds no closed window yet: there is nothing to repeat")
     return Stored(path, about, there, moments)
@@ -86,6 +84,11 @@ def config_of(stored: Stored) -> RunConfig:
 
     One that this version cannot have again (other fields, another bank) is refused.
     """
+    with reading(stored.path, "cannot be repeated with this version"):
+        return _config(stored)
+
+
+def _config(stored: Stored) -> RunConfig:
     told = dict(stored.about["config"])
     unknown = sorted(set(told) - {field.name for field in dataclasses.fields(RunConfig)})
     if unknown:
@@ -159,7 +162,7 @@ def repeat(
 def differing(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
     """What of versions, source and machine is not as it was, or unknown: ``jax 0.11.2 there, 0.10.2 here``."""
     told = []
-    for name, version in there["versions"].items():
+    for name, version in there.get("versions", {}).items():
         now = here["versions"].get(name, "none")
         if _counted(name, now) != _counted(name, version):
             told.append(f"{name} {version} there, {now} here")

@@ -23,9 +23,10 @@ from scout_rl.cache import code_hash
 from scout_rl.hardware import ran_on
 from scout_rl.records import JsonLines
 from scout_rl.run_config import RunConfig, difference
+from scout_rl.stored import RUN, SCHEMA, read_run
 
-SCHEMA = 1
-RUN = "run.json"
+__all__ = ["RunFolder", "read_run", "source", "versions"]
+
 PACKAGES = ("scout-rl", "numpy", "jax", "jaxlib", "equinox", "optax", "minigrid", "gymnasium", "mujoco")
 
 NUMBERS = (
@@ -82,16 +83,6 @@ class RunFolder:
         self.evaluations.cut(windows + 1 if evaluated else 0)
         self.metrics.cut(windows)
         self.timing.cut(windows)
-
-
-def read_run(path: Path) -> dict[str, Any]:
-    """What the folder's run.json says, or a sentence."""
-    if not (path / RUN).exists():
-        raise ValueError(f"{path} is no run folder: there is no {RUN} in it")
-    about: dict[str, Any] = json.loads((path / RUN).read_text())
-    if about.get("schema") != SCHEMA:
-        raise ValueError(f"{path / RUN} has schema {about.get('schema')!r}, this version reads {SCHEMA}")
-    return about
 
 
 def versions() -> dict[str, str]:

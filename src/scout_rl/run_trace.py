@@ -7,7 +7,6 @@ learner's numbers; what the stored side does not have is not compared.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.compact import KINDS, CompactRun
-from scout_rl.records import read_records, read_rows
+from scout_rl.stored import read_curriculum, read_json, read_table
 
 ENTRY = {"frontier": "context", "outcome": "held-out context"}
 """What a list has one entry for; rollouts where nothing is said."""
@@ -58,7 +57,10 @@ def of_record(run: CompactRun, windows: int) -> list[Moment]:
 
 def of_folder(folder: Path, windows: int) -> list[Moment]:
     """Of a run folder, up to a number of windows; all of them must be there."""
-    records, metrics = read_records(folder), read_rows(folder / "metrics.jsonl")
+    records, metrics = read_curriculum(folder), read_table(folder / "metrics.jsonl")
+    for name, rows in (("windows", records.windows), ("metrics", metrics)):
+        if len(rows) < windows:
+            raise ValueError(f"{folder / name}.jsonl has {len(rows)} rows, and {windows} windows are closed")
     moves: list[list[Any]] = [[] for _ in range(windows)]
     for event in records.events:
         if event.window < windows:
@@ -77,10 +79,10 @@ def of_folder(folder: Path, windows: int) -> list[Moment]:
                 **{f"the learner's {name}": value for name, value in learner.items()},
             }
         )
-    rows = read_rows(folder / "evaluations.jsonl")
+    rows = read_table(folder / "evaluations.jsonl")
     evaluations = {row["window"]: {"outcome": row["outcomes"]} for row in rows}
     about = folder / "ladder.json"
-    ladder = json.loads(about.read_text()) if about.exists() else None
+    ladder = read_json(about) if about.exists() else None
     return [*_ladder(ladder), *_in_order(played, evaluations)]
 
 

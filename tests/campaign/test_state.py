@@ -206,7 +206,7 @@ def test_a_damaged_record_is_a_sentence(runs, store, tmp_path):
     record = state.record_path(tmp_path, runs[0])
     record.parent.mkdir(parents=True)
     record.write_bytes(b"half a file")
-    with pytest.raises(ValueError, match=r"40-windows8.npz cannot be read"):
+    with pytest.raises(ValueError, match=r"40-windows8.npz is no compact record, or a damaged one: it is not a zip"):
         conduct.survey(runs, store, tmp_path)
 
 

@@ -224,3 +224,25 @@ def test_the_command(tmp_path, capsys):
     assert "Groups near, far" in printed
     assert main(["diagnose", str(tmp_path / "nothing")]) == 2
     assert "holds no records" in capsys.readouterr().err
+
+
+def test_windows_have_their_true_numbers_after_a_restore(tmp_path):
+    """Restored at window 60 into a new log_dir, as one goes on elsewhere; context 3 forgets 20 windows later."""
+    first = Curriculum(rules.Scout(), 8, 5, window=16, seed=0)
+
+    def go_on(curriculum, windows):
+        rng = np.random.default_rng(curriculum.windows)
+        for _ in range(windows):
+            cells = curriculum.assign(16)
+            lost = (cells.context == 3) & (curriculum.windows >= 80)
+            curriculum.report(cells, rng.random(16) < np.where(lost, 0.02, 0.97))
+
+    go_on(first, 60)
+    assert (first.frontier == 0).all()
+    second = Curriculum(rules.Scout(), 8, 5, window=16, seed=0, log_dir=tmp_path / "new")
+    second.load_state_dict(first.state_dict())
+    go_on(second, 60)
+    found = diagnose(load(tmp_path / "new"))
+    assert [(one.context, one.reason) for one in found.stuck] == [(3, "lost the target")]
+    assert "at level 0 in window 61, at level" in found.stuck[0].evidence
+    assert "60 windows from window 61 on." in found.sentences()[0]

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from scout_rl import rules
+from scout_rl import Curriculum, rules
 from scout_rl.report.build import report
 from scout_rl.report.heat import encode, evidence_of_moves
 from scout_rl.report.runs import load
@@ -183,6 +183,52 @@ def test_someone_elses_log_dir(browser, planted, tmp_path):
     browser.until("document.body.dataset.drawn")
     assert over(browser, 0.01, 0.1)[2] == "event: none yet"
     assert "nothing is compared" in browser.value("document.body.innerText")
+    assert browser.errors == []
+
+
+@needs_chromium
+def test_a_map_that_begins_in_the_middle_of_a_run(browser, tmp_path):
+    """Restored into a new log_dir: true window numbers, and the frontiers that were there."""
+    first = Curriculum(rules.Scout(), 6, 5, window=12, seed=0)
+    easy_half(first, 50)
+    second = Curriculum(rules.Scout(), 6, 5, window=12, seed=0, log_dir=tmp_path / "new")
+    second.load_state_dict(first.state_dict())
+    before = first.frontier.copy()
+    assert set(before.tolist()) == {0, 4}
+    easy_half(second, 40)
+    browser.open(report([tmp_path / "new"], tmp_path / "out"))
+    browser.until("document.body.dataset.drawn")
+    browser.value("(s => { s.value = 'bank'; s.dispatchEvent(new Event('change')); })(document.getElementById('sort'))")
+    for context in (1, 4):
+        said = over(browser, 0.5 / 40, (context + 0.5) / 6)
+        assert said[0] == f"window 51, context {context}"
+        assert said[1] == ("level 4" if before[context] else "level 0 (target start)")
+    assert over(browser, 39.5 / 40, 0.5 / 6)[0] == "window 90, context 0"
+    assert browser.errors == []
+
+
+def easy_half(curriculum, windows):
+    """Contexts 0 to 2 always succeed, the others never."""
+    for _ in range(windows):
+        cells = curriculum.assign(12)
+        curriculum.report(cells, cells.context < 3)
+
+
+@needs_chromium
+def test_a_page_with_a_run_that_has_just_started(browser, planted, tmp_path):
+    told = config(seed=101, constants=rules.Scout().constants())
+    as_run_folder(
+        play(tmp_path / "started", steadily(lambda c: 1.0), n_contexts=6, windows=0), told, {"all": curve(60, at=AT)}
+    )
+    for name in ("evaluations", "metrics", "timing"):
+        (tmp_path / f"started/{name}.jsonl").write_bytes(b"")
+    browser.open(report([tmp_path / "started"], tmp_path / "out"))
+    browser.until("document.readyState === 'complete'")
+    assert "0 of 120: not finished, in no table" in browser.value("document.body.textContent")
+    assert browser.value("document.getElementById('heat')") is None  # there is nothing to draw
+    browser.open(report([planted / "runs/scout", tmp_path / "started"], tmp_path / "out"))
+    browser.until("document.body.dataset.drawn")
+    assert browser.value("document.getElementById('which').length") == 1
     assert browser.errors == []
 
 

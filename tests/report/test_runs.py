@@ -99,7 +99,7 @@ def test_what_is_no_record_is_one_sentence(tmp_path):
         find([tmp_path])
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken/run.json").write_text('{"schema": 1, "config"')
-    with pytest.raises(ValueError, match=r"the records in .*broken are damaged"):
+    with pytest.raises(ValueError, match=r"broken.run\.json is damaged: Expecting"):
         load(tmp_path / "broken")
     (tmp_path / "labels.json").write_text('["a", "b"]')
     with pytest.raises(ValueError, match="must hold a list of 3 group names, one a context, and holds a list of 2"):

@@ -13,13 +13,13 @@ from enum import StrEnum
 from pathlib import Path
 from statistics import median
 from typing import Any
-from zipfile import BadZipFile
 
 from scout_rl.campaign.file import Run
 from scout_rl.campaign.store import Store
 from scout_rl.compact import unpack
+from scout_rl.damage import reading
 from scout_rl.run_config import RunConfig, difference
-from scout_rl.run_folder import RUN
+from scout_rl.stored import RUN
 
 CHANCES = 3
 """Failures after which a run is left alone."""
@@ -65,8 +65,8 @@ def status(run: Run, store: Store, results: Path | None = None) -> Status:
         return Status(State.FINISHED, total, _other(record, run))
     about = store.read(f"{run.name}/{RUN}")
     if about is not None:
-        there = json.loads(about)
-        differs = difference(_whole(there.get("config", {})), run.config.as_dict())
+        with reading(f"{store.url}/{run.name}/{RUN}"):
+            differs = difference(_whole(json.loads(about).get("config", {})), run.config.as_dict())
         if differs is not None:
             return Status(State.FAILED, 0, f"{store.url}/{run.name} holds another run: {differs}")
     if is_finished(run, store):
@@ -96,23 +96,26 @@ def record_path(results: Path, run: Run) -> Path:
 
 def pace(run: Run, store: Store) -> Pace:
     """Windows, speed and held-out success so far, from the records' last rows."""
-    rows = _rows(store.read(f"{run.name}/timing.jsonl", _TAIL))
+    name = f"{run.name}/timing.jsonl"
+    rows = _rows(store, name)
     if not rows:
         return Pace(0, None, {})
-    seconds = median(row["seconds"] for row in rows[-50:])
-    return Pace(rows[-1]["window"] + 1, seconds, last_row(store, f"{run.name}/evaluations.jsonl").get("groups", {}))
+    with reading(f"{store.url}/{name}"):
+        windows, seconds = rows[-1]["window"] + 1, median(row["seconds"] for row in rows[-50:])
+    return Pace(windows, seconds, last_row(store, f"{run.name}/evaluations.jsonl").get("groups", {}))
 
 
 def last_row(store: Store, name: str) -> dict[str, Any]:
     """The last complete row of a table, or an empty one."""
-    rows = _rows(store.read(name, _TAIL), last=1)
+    rows = _rows(store, name, last=1)
     return rows[-1] if rows else {}
 
 
 def failures(run: Run, store: Store) -> list[dict[str, Any]]:
     """Why it failed, a row a time."""
     kept = store.read(_failures(run))
-    return json.loads(kept) if kept else []
+    with reading(f"{store.url}/{_failures(run)}"):
+        return json.loads(kept) if kept else []
 
 
 def add_failure(run: Run, store: Store, error: str, times: int = 1) -> int:
@@ -131,21 +134,19 @@ def _failures(run: Run) -> str:
     return f".campaign/{run.name}.failures.json"
 
 
-def _rows(data: bytes | None, last: int = 0) -> list[dict[str, Any]]:
+def _rows(store: Store, name: str, last: int = 0) -> list[dict[str, Any]]:
     """The complete rows in the last bytes of a table; the first of them may be cut."""
+    data = store.read(name, _TAIL)
     lines = [line for line in (data or b"").splitlines(keepends=True) if line.endswith(b"\n")]
     if data is not None and len(data) >= _TAIL:
         lines = lines[1:]
-    return [json.loads(line) for line in lines[-last:]]
+    with reading(f"{store.url}/{name}"):
+        return [json.loads(line) for line in lines[-last:]]
 
 
 def _other(record: Path, run: Run) -> str:
     """A sentence where the record under this run's name is not of this run; it is left as it is."""
-    try:
-        config = unpack(record).about["config"]
-    except (OSError, ValueError, KeyError, BadZipFile) as error:
-        raise ValueError(f"the compact record {record} cannot be read: {error}") from error
-    differs = difference(_whole(config), run.config.as_dict())
+    differs = difference(_whole(unpack(record).about["config"]), run.config.as_dict())
     return "" if differs is None else f"{record} is of another config: {differs}"
 
 

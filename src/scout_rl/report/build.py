@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from scout_rl.report.aggregate import aggregate_tables
 from scout_rl.report.comparison import (
     Runs,
-    aggregate_table,
     bootstrap_fraction,
     comparison_table,
     evaluated,
+    finished,
     mechanism_table,
     retention,
     scores,
@@ -31,6 +32,9 @@ from scout_rl.report.tables import MISSING, Table, as_csv, latex, markdown, show
 
 DETAILED = 60
 """Up to this many runs the page also holds every context's status in every window (about 0.2 s and 4 KB a run)."""
+
+UNEVALUATED = "No finished run with held-out evaluations: nothing is compared."
+UNFINISHED = "No finished run: nothing is compared, and there is no table."
 
 
 class Read(NamedTuple):
@@ -76,23 +80,24 @@ def _parts(blocks: Sequence[Runs], out: Path) -> tuple[list[Part], list[Table]]:
     parts, compared, tables = [], [], []
     for whole, block in usable:
         name = slug(whole.label)
+        made: dict[str, Table] = {}
         if block is None:
-            made = [mechanism_table(whole)]
-            parts.append(
-                Part(whole.label, ["No finished run with held-out evaluations: nothing is compared."], made, [])
-            )
+            done = finished(whole)
+            if done is not None:
+                made = {"training": mechanism_table(done)}
+            parts.append(Part(whole.label, [UNEVALUATED if made else UNFINISHED], list(made.values()), []))
         else:
             found = next(family)
             compared.append(found)
-            made = [comparison_table(block, found), mechanism_table(block), solving_table(block)]
+            made = {"success": comparison_table(block, found), "training": mechanism_table(block)}
+            made["solving"] = solving_table(block)
             figures = draw_all(block, found)
             for figure in figures:
                 save(figure, out / "figures" / name)
-            parts.append(Part(whole.label, conclude(block, found), made, figures))
-        tables += [
-            (f"{name}-{kind}", table) for kind, table in zip(("success", "training", "solving"), made, strict=False)
-        ]
-    overall = [t for t in (aggregate_table(compared), retention_table([b for _, b in usable if b])) if t is not None]
+            parts.append(Part(whole.label, conclude(block, found), list(made.values()), figures))
+        tables += [(f"{name}-{kind}", table) for kind, table in made.items()]
+    kept = retention_table([b for _, b in usable if b])
+    overall = [*aggregate_tables(compared), *([kept] if kept is not None else [])]
     tables += [(slug(table.title), table) for table in overall]
     write_tables(tables, out / "tables")
     return parts, overall

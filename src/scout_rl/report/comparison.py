@@ -1,4 +1,4 @@
-"""The tables of one block of runs, and over all blocks: what is printed, beside what the paper prints."""
+"""The tables of one block of runs: what is printed, beside what the paper prints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.report import paper
-from scout_rl.report.conditions import Block, Condition
+from scout_rl.report.conditions import Block, Condition, reference
 from scout_rl.report.metrics import SOLVED, Summary, common_window, retained
 from scout_rl.report.statistics import (
     Interval,
@@ -17,15 +17,11 @@ from scout_rl.report.statistics import (
     bootstrap,
     generator,
     holm,
-    interquartile_mean,
     paired,
-    probability_of_improvement,
     ratio_interval,
-    stratified_bootstrap,
 )
 from scout_rl.report.tables import MISSING, Table, shown, shown_interval, shown_seeds
 
-REFERENCE = "scout"
 BY_MEAN = ("metaworld-conflict",)
 """Settings whose worst-group AUC the paper averages over seeds by the mean; elsewhere it takes the median."""
 PAPER_METRICS = {"auc": "AUC", "worst_auc": "worst AUC", "final": "final", "worst_final": "worst final"}
@@ -42,7 +38,7 @@ class Score(NamedTuple):
     final: NDArray[np.float64]
     worst_final: NDArray[np.float64]
     paired: Paired | None
-    """Worst-group AUC of SCOUT minus this; None for SCOUT itself, or where no seed has both."""
+    """Worst-group AUC of the reference minus this; None for the reference itself, or where no seed has both."""
     holm: float | None
 
     def by_seed(self, values: NDArray[np.float64]) -> dict[int, float]:
@@ -52,10 +48,16 @@ class Score(NamedTuple):
 
 def evaluated(block: Runs) -> Runs | None:
     """The block's finished runs with a held-out curve; None where there is none."""
-    kept = [
-        Condition(c.rule, c.label, tuple(run for run in c.runs if run.evaluated and run.about.finished))
-        for c in block.conditions
-    ]
+    return _only(block, lambda run: run.evaluated and run.about.finished)
+
+
+def finished(block: Runs) -> Runs | None:
+    """The block's finished runs, evaluated or not; None where there is none."""
+    return _only(block, lambda run: run.about.finished)
+
+
+def _only(block: Runs, wanted: Callable[[Summary], bool]) -> Runs | None:
+    kept = [Condition(c.rule, c.label, tuple(filter(wanted, c.runs))) for c in block.conditions]
     kept = [c for c in kept if c.runs]
     return Block(block.setting, block.label, block.fields, tuple(kept)) if kept else None
 
@@ -66,14 +68,20 @@ def window_of(block: Runs) -> tuple[int, int]:
 
 
 def scores(block: Runs) -> list[Score]:
-    """Every condition's numbers, each paired with SCOUT's."""
+    """Every condition's numbers, each paired with the reference's."""
     window = window_of(block)
     made = [_score(condition, window) for condition in block.conditions]
-    reference = next((s for s in made if s.condition.rule == REFERENCE), None)
-    if reference is None:
+    first = reference_of(made)
+    if first is None:
         return made
-    ours = reference.by_seed(reference.worst_auc)
-    return [s if s is reference else s._replace(paired=paired(ours, s.by_seed(s.worst_auc))) for s in made]
+    ours = first.by_seed(first.worst_auc)
+    return [s if s is first else s._replace(paired=paired(ours, s.by_seed(s.worst_auc))) for s in made]
+
+
+def reference_of(found: Sequence[Score]) -> Score | None:
+    """What the others are compared with (`conditions.reference`)."""
+    chosen = reference(s.condition for s in found)
+    return next((s for s in found if s.condition is chosen), None)
 
 
 def with_family(blocks: Sequence[list[Score]]) -> list[list[Score]]:
@@ -108,8 +116,10 @@ def comparison_table(block: Runs, found: list[Score]) -> Table:
     word, reduce = over_seeds(block.setting)
     header = ["rule", "n", "final", *([*(f"final {g}" for g in groups), "worst final"] if many else [])]
     header += [f"AUC ({word})", *([f"worst-group AUC ({word})"] if many else [])]
-    header += ["Δ SCOUT − rule [95%]", "wins", "p", "p Holm", f"solved (≥ {SOLVED})", "windows to solve", "paper"]
-    rows = [_comparison_row(block, s, groups, reduce) for s in found]
+    first = reference_of(found)
+    ours = "SCOUT" if first is None else first.condition.reference_name
+    header += [f"Δ {ours} − rule [95%]", "wins", "p", "p Holm", f"solved (≥ {SOLVED})", "windows to solve", "paper"]
+    rows = [_comparison_row(block, s, groups, reduce, is_first=s is first) for s in found]
     notes = [
         f"AUC over windows {window[0]} to {window[1]}, which all runs share, divided by its length. Final: mean ± s.d. "
         "over seeds. "
@@ -122,7 +132,9 @@ def comparison_table(block: Runs, found: list[Score]) -> Table:
     return Table(f"{block.label}: held-out success from the target start", header, rows, notes)
 
 
-def _comparison_row(block: Runs, s: Score, groups: list[str], reduce: Callable[..., NDArray[np.float64]]) -> list[str]:
+def _comparison_row(
+    block: Runs, s: Score, groups: list[str], reduce: Callable[..., NDArray[np.float64]], *, is_first: bool
+) -> list[str]:
     runs, many = s.condition.runs, len(groups) > 1
     finals = [mean_sd(np.array([run.groups[g][-1] for run in runs])) for g in groups] if many else []
     cells = [s.condition.label, shown_seeds(s.condition.seeds, block.seeds), mean_sd(s.final), *finals]
@@ -131,12 +143,12 @@ def _comparison_row(block: Runs, s: Score, groups: list[str], reduce: Callable[.
         shown_interval(bootstrap(a, reduce, generator()), 3) for a in ((s.auc, s.worst_auc) if many else (s.auc,))
     ]
     if s.paired is None:
-        cells += ["(reference)" if s.condition.rule == REFERENCE else MISSING, MISSING, MISSING, MISSING]
+        cells += ["(reference)" if is_first else MISSING, MISSING, MISSING, MISSING]
     else:
         cells += [shown_interval(s.paired.difference, 3, sign=True), f"{s.paired.wins}/{s.paired.n}"]
         cells += [f"{s.paired.p:.3f}", shown(s.holm, 3)]
     solved = f"{int((s.worst_final >= SOLVED).sum())}/{len(runs)}"
-    return [*cells, solved, windows_to_solve(runs), paper_cell(block, s.condition.rule)]
+    return [*cells, solved, windows_to_solve(runs), paper_cell(block, s.condition)]
 
 
 def windows_to_solve(runs: Sequence[Summary]) -> str:
@@ -145,10 +157,15 @@ def windows_to_solve(runs: Sequence[Summary]) -> str:
     return f"{np.median(when):.0f} ({len(when)}/{len(runs)})" if when else f"{MISSING} (0/{len(runs)})"
 
 
-def paper_cell(block: Runs, rule: str) -> str:
-    """What the paper prints for this setting, rule and ladder; the sign for none where it prints nothing."""
+def paper_cell(block: Runs, condition: Condition[Summary]) -> str:
+    """What the paper prints for this setting, rule and ladder; the sign for none where it prints nothing.
+
+    The paper's numbers are of rules with their own constants.
+    """
+    if not condition.own_constants:
+        return MISSING
     ladder, levels = block.fields.get("ladder", "manual"), int(block.fields.get("levels", 5))
-    found = {m: paper.number(block.setting, rule, m, ladder, levels) for m in PAPER_METRICS}
+    found = {m: paper.number(block.setting, condition.rule, m, ladder, levels) for m in PAPER_METRICS}
     told = [f"{PAPER_METRICS[m]} {n}" for m, n in found.items() if n is not None]
     sources = sorted({n.source for n in found.values() if n is not None})
     return f"{', '.join(told)} ({'; '.join(sources)})" if told else MISSING
@@ -265,25 +282,3 @@ def retention(blocks: Sequence[Runs], setting: str, ladder: str) -> Retention | 
 
 def _plain(block: Runs) -> bool:
     return int(block.fields.get("levels", 5)) == 5 and block.fields.get("preset") != "paper"
-
-
-def aggregate_table(blocks: Sequence[list[Score]]) -> Table | None:
-    """IQM of worst-group AUC, and how likely SCOUT beats each rule, over the blocks that have both."""
-    made = {i: {s.condition.label: s.worst_auc for s in found} for i, found in enumerate(blocks)}
-    rules = sorted({label for found in made.values() for label in found if label != REFERENCE})
-    rows = []
-    for rule in rules:
-        shared = [found for found in made.values() if rule in found and REFERENCE in found]
-        if len(shared) < 2:
-            continue
-        ours, theirs = [f[REFERENCE] for f in shared], [f[rule] for f in shared]
-        cells = [
-            shown_interval(stratified_bootstrap(interquartile_mean, given, rng=generator())) for given in (ours, theirs)
-        ]
-        better = stratified_bootstrap(probability_of_improvement, ours, theirs, rng=generator())
-        rows.append([rule, str(len(shared)), str(sum(len(t) for t in theirs)), *cells, shown_interval(better)])
-    if not rows:
-        return None
-    header = ["rule", "settings", "n", "IQM SCOUT [95%]", "IQM rule [95%]", "P(SCOUT better) [95%]"]
-    note = "Worst-group AUC; seeds are resampled within each setting. Settings differ in scale: read with their tables."
-    return Table("Over all settings that have both", header, rows, [note])

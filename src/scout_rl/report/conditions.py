@@ -14,11 +14,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Generic, Protocol, TypeVar
 
-from scout_rl.report.runs import About
+from scout_rl import rules
+from scout_rl.report.run import About
 from scout_rl.settings import SETTINGS
 
 NOT_IDENTITY = ("seed", "checkpoint_every")
 OF_THE_RULE = ("rule", "constants")
+REFERENCE = "scout"
+SCHEDULES = ("T_anneal", "T")
+"""Constants that a run's budget sets."""
 ADDED_LATER = {"preset": "tuned"}
 """Fields that the first records do not have, with what they were."""
 LEARNER_ADDED_LATER = {"clip_targets": False, "random_each": False, "random_hold": 1, "target_entropy": -1.0}
@@ -54,6 +58,16 @@ class Condition(Generic[R]):
         """In order."""
         return [run.about.seed for run in self.runs]
 
+    @property
+    def own_constants(self) -> bool:
+        """Whether the rule has its own constants: a sweep over others is another question."""
+        return not changed(self.rule, self.runs[0].about.config.get("constants", {}))
+
+    @property
+    def reference_name(self) -> str:
+        """What sentences call it where it is what others are compared with: SCOUT, or which variant."""
+        return self.rule.upper() if self.own_constants else self.label
+
 
 @dataclass(frozen=True)
 class Block(Generic[R]):
@@ -66,14 +80,27 @@ class Block(Generic[R]):
     conditions: tuple[Condition[R], ...]
 
     def of(self, rule: str) -> Condition[R] | None:
-        """The condition of that rule; None where there is none, or where there are several."""
-        found = [condition for condition in self.conditions if condition.rule == rule]
-        return found[0] if len(found) == 1 else None
+        """The condition of that rule with the rule's own constants; None where there is none."""
+        return next((c for c in self.conditions if c.rule == rule and c.own_constants), None)
 
     @property
     def seeds(self) -> list[int]:
         """Of any condition, in order."""
         return sorted({seed for condition in self.conditions for seed in condition.seeds})
+
+
+def reference(conditions: Iterable[Condition[R]]) -> Condition[R] | None:
+    """What the others are compared with: SCOUT with its own constants, else its first variant; None without SCOUT."""
+    found = [c for c in conditions if c.rule == REFERENCE]
+    return next((c for c in found if c.own_constants), found[0] if found else None)
+
+
+def changed(rule: str, constants: dict[str, Any]) -> dict[str, Any]:
+    """Those that are not the rule's own; a schedule's length goes with the budget, and is none of them."""
+    if rule not in rules.RULES:
+        return {}  # someone's own rule: nobody knows its defaults
+    usual = rules.make(rule).constants()
+    return {k: v for k, v in constants.items() if k not in SCHEDULES and usual.get(k) != v}
 
 
 def identity(about: About) -> dict[str, Any]:
@@ -109,15 +136,17 @@ def _key(fields: dict[str, Any]) -> str:
 
 
 def _block(fields: dict[str, Any], label: str, found: dict[str, list[R]]) -> Block[R]:
-    rules = [json.loads(key) for key in found]
+    played = [json.loads(key) for key in found]
     conditions = []
-    for rule, runs in zip(rules, found.values(), strict=True):
-        twins = [other["constants"] or {} for other in rules if other["rule"] == rule["rule"]]
-        told = _differing(rule["constants"] or {}, twins)
+    for rule, runs in zip(played, found.values(), strict=True):
+        constants = rule["constants"] or {}
+        twins = [other["constants"] or {} for other in played if other["rule"] == rule["rule"]]
+        told = {**_differing(constants, twins), **changed(rule["rule"], constants)}
         ordered = tuple(sorted(runs, key=lambda run: run.about.seed))
         _once_each(ordered)
         conditions.append(Condition(rule["rule"], f"{rule['rule']}{bracket(told)}", ordered))
-    conditions.sort(key=lambda c: (c.rule != "scout", c.label))
+    first = reference(sorted(conditions, key=lambda c: c.label))
+    conditions.sort(key=lambda c: (c is not first, c.rule != REFERENCE, c.label))
     return Block(fields.get("setting", ""), label, fields, tuple(conditions))
 
 

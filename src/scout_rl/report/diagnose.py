@@ -10,7 +10,7 @@ import numpy as np
 from scout_rl.report import pacing
 from scout_rl.report.metrics import interquartile_range, members_of
 from scout_rl.report.pacing import POOLED, Difference, Pacing
-from scout_rl.report.runs import About, Run
+from scout_rl.report.run import About, Run
 from scout_rl.report.statistics import generator
 from scout_rl.report.stuck import REASONS, Stuck, find_stuck
 
@@ -55,7 +55,7 @@ class Diagnosis:
         a = self.about
         told = [
             f"{a.name}: {a.rule}{f' on {a.setting}' if a.setting else ''}, seed {a.seed}, {a.n_contexts} contexts, "
-            f"{a.n_levels} levels, {a.windows} windows."
+            f"{a.n_levels} levels, {a.windows} windows{f' from window {a.first + 1} on' if a.first else ''}."
         ]
         return told + self._about_pace() + self._about_stuck()
 
@@ -108,7 +108,9 @@ class Diagnosis:
 
 
 def diagnose(run: Run) -> Diagnosis:
-    """Judge one run by its records."""
+    """Judge one run by its records; one that has closed no window yet is refused."""
+    if not run.about.windows:
+        raise ValueError(f"{run.about.name} holds no closed window yet: there is nothing to diagnose")
     found = _measure(run)
     return Diagnosis(run.about, _verdict(run, found), found, run.groups, find_stuck(run))
 

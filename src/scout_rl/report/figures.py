@@ -15,6 +15,7 @@ import numpy as np
 
 from scout_rl.report import figure_data as data
 from scout_rl.report.comparison import Runs, Score, over_seeds
+from scout_rl.report.conditions import reference
 
 INK = "#1b1f24"
 """Text and axes; on the page it follows the reader's light or dark."""
@@ -63,10 +64,10 @@ def draw_all(block: Runs, found: list[Score]) -> list[Figure]:
     if many:
         made += [_curves(block, styles, worst=True)]
     made += [_dots(block, found, styles), _final(block)]
-    reference = block.of("scout") or next((c for c in block.conditions if c.runs[0].frontier_mean), None)
-    if reference is not None and reference.runs[0].frontier_mean:
-        made += [_bands(data.mean_frontier(reference), "frontier", "mean frontier (0 = target)", reference.label)]
-        made += [_bands(data.dispersion(reference), "dispersion", "IQR of frontiers in a group", reference.label)]
+    shown = reference(block.conditions) or next((c for c in block.conditions if c.runs[0].frontier_mean), None)
+    if shown is not None and shown.runs[0].frontier_mean:
+        made += [_bands(data.mean_frontier(shown), "frontier", "mean frontier (0 = target)", shown.label)]
+        made += [_bands(data.dispersion(shown), "dispersion", "IQR of frontiers in a group", shown.label)]
     if many:
         points = data.aggregate_against_worst(found)
         made += [_points(points, styles, "masking", "AUC, all contexts", "What the average hides: a point a seed.")]

@@ -1,8 +1,9 @@
 """The frontier heat map of a run in a few KB, for the page's own script to draw.
 
-A frontier is its moves: everything starts at the easiest level, and a move changes one context by one level. So a
-frontier run is stored as its moves with the rollouts behind each, and a run without one as the mean level trained in
-columns of windows. Arrays are concatenated, deflated and written in base64; ``layout`` says how to cut them apart.
+A frontier is its moves: everything starts at the easiest level (or where ``start`` says, for records that begin in the
+middle of a run), and a move changes one context by one level. So a frontier run is stored as its moves with the
+rollouts behind each, and a run without one as the mean level trained in columns of windows. Arrays are
+concatenated, deflated and written in base64; ``layout`` says how to cut them apart.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.report.replay import replay
-from scout_rl.report.runs import Run
+from scout_rl.report.run import Run
 
 RECENT = 10
 """A move's reason is told by this many rollouts before it, at the cell that was left."""
@@ -58,13 +59,26 @@ def evidence_of_moves(run: Run) -> tuple[NDArray[np.int64], NDArray[np.int64], N
 
 def _moves(run: Run) -> Arrays:
     evidence, known, won = evidence_of_moves(run)
+    start = _start(run)
+    begun = {"start": start.astype(np.uint8)} if (start != run.about.n_levels - 1).any() else {}
     return {
+        **begun,
         "steps": _small(np.diff(run.moves.window, prepend=0)),
         "context": _small(run.moves.context),
         "kind": run.moves.kind.astype(np.uint8),
         "evidence": _small(np.minimum(evidence, 65535)),
         "recent": (known * 16 + won).astype(np.uint8),
     }
+
+
+def _start(run: Run) -> NDArray[np.int8]:
+    """Every context's level before the first recorded window."""
+    if run.frontier is None or not len(run.frontier):
+        return np.full(run.about.n_contexts, run.about.n_levels - 1, np.int8)
+    start: NDArray[np.int8] = run.frontier[0].copy()
+    at_once = run.moves.window == 0
+    start[run.moves.context[at_once]] = run.moves.from_level[at_once]
+    return start
 
 
 def _statuses(status: NDArray[np.int8]) -> Arrays:

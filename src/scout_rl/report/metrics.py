@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.report.runs import About, Run
+from scout_rl.report.run import About, Run
 
 Floats = NDArray[np.float64]
 Values = Floats | Sequence[float]
@@ -172,9 +172,9 @@ def summarise(run: Run) -> Summary:
         held_out=run.held_out,
         groups=run.held_out_groups,
         solved_window=window,
-        solved_updates=None if played is None or not len(updates) else int(updates[played]),
-        solved_steps=None if played is None or not len(run.steps_at) else int(run.steps_at[played]),
-        solved_seconds=None if played is None or not len(run.seconds_at) else float(run.seconds_at[played]),
+        solved_updates=None if played is None or played >= len(updates) else int(updates[played]),
+        solved_steps=None if played is None or played >= len(run.steps_at) else int(run.steps_at[played]),
+        solved_seconds=None if played is None or played >= len(run.seconds_at) else float(run.seconds_at[played]),
         level_share=share,
         frontier_mean=means,
         dispersion=spread,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.report.replay import replay
-from scout_rl.report.runs import Run
+from scout_rl.report.run import Run
 from scout_rl.rules import Status
 
 Floats = NDArray[np.float64]

@@ -37,7 +37,7 @@
   function frontier(told, a) { // play the moves: level of every context in every window
     const { contexts, windows, levels } = told, grid = new Uint8Array(windows * contexts), now = new Uint8Array(contexts);
     const moves = Array.from({ length: contexts }, () => []);
-    now.fill(levels - 1);
+    if (a.start) now.set(a.start); else now.fill(levels - 1);
     let window = 0, done = 0;
     const fill = (end) => { for (; done < end; done++) grid.set(now, done * contexts); };
     for (let i = 0; i < a.steps.length; i++) {
@@ -141,7 +141,7 @@
     pen.setLineDash([]); pen.fillStyle = ink;
     for (let k = 0; k <= 4; k++) { // window numbers, the same axis as the map above
       pen.textAlign = k === 0 ? "left" : k === 4 ? "right" : "center";
-      pen.fillText(`${k ? "" : "window "}${Math.round((told.windows * k) / 4)}`, (width * k) / 4, 102);
+      pen.fillText(`${k ? "" : "window "}${told.first + Math.round((told.windows * k) / 4)}`, (width * k) / 4, 102);
     }
     pen.textAlign = "left";
     const what = names.length ? `held-out success, 0 to 1: ${names.map((n, i) => n.slice(6) + (names.length > 1 ? ` (${["solid", "dashed", "dotted", "dash-dot"][i % 4]})` : "")).join(", ")}` : "no held-out evaluation in these records";
@@ -166,7 +166,7 @@
 
   function words(window, row) { // what is known of one context in one window
     const { told, d, rows } = run, x = rows[row], column = Math.floor(window / d.width), v = d.grid[column * told.contexts + x];
-    const group = d.a.group ? `, ${told.groups[d.a.group[x]]}` : "", lines = [`window ${window + 1}, context ${x}${group}`];
+    const group = d.a.group ? `, ${told.groups[d.a.group[x]]}` : "", lines = [`window ${told.first + window + 1}, context ${x}${group}`];
     if (!d.moves) {
       const trained = v === NONE ? "not drawn here" : `level ${(v * d.scale).toFixed(1)} on average`;
       lines.push(trained, `event: none, ${told.rule} has no frontier`);
@@ -181,7 +181,7 @@
     const why = (m) => `${m.won} of the last ${m.known} rollouts from level ${m.from} succeeded (${m.evidence} so far)` + (m.kind === 2 ? "; neither clear, so a harder level is tried" : "");
     if (last && last.window === window) lines.push(`event: ${told_of(last)}`, `reason: ${why(last)}`);
     else {
-      lines.push(last ? `event: none; last ${told_of(last)} in window ${last.window + 1}` : "event: none yet");
+      lines.push(last ? `event: none; last ${told_of(last)} in window ${told.first + last.window + 1}` : "event: none yet");
       const word = d.status ? data.words[d.status[x * told.windows + window]] : null;
       lines.push(`reason: ${word ? `${word[0]}, ${word[1]}` : last ? `since then no test was met; then ${why(last)}` : "no test was met so far"}`);
     }
@@ -212,7 +212,7 @@
     const told = data.runs[index], d = await decode(told);
     run = { told, d }; cursor = null; tip.hidden = true;
     which.value = String(index);
-    at("about").textContent = `${told.name}: ${told.windows} of ${told.budget} windows` + (told.minutes ? `, ${told.minutes} minutes` : "") + (told.bank ? `, bank ${told.bank}…` : "");
+    at("about").textContent = `${told.name}: ${told.windows} of ${told.budget} windows${told.first ? `, from window ${told.first + 1} on` : ""}` + (told.minutes ? `, ${told.minutes} minutes` : "") + (told.bank ? `, bank ${told.bank}…` : "");
     at("config").textContent = JSON.stringify({ config: { ...data.configs[told.config], seed: told.seed }, versions: data.versions[told.versions] }, null, 1);
     draw();
     document.body.dataset.drawn = told.name;

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from scout_rl.report.conditions import NOT_IDENTITY
 from scout_rl.report.figures import Figure, inline_svg
 from scout_rl.report.replay import WORDS
-from scout_rl.report.runs import About
+from scout_rl.report.run import About
 from scout_rl.report.tables import Table
 
 MEANING = {
@@ -54,7 +54,8 @@ def render(title: str, summary: str, parts: Sequence[Part], overall: Sequence[Ta
     if overall:
         sections.append(_plain_section("overall", "Over all settings", overall))
         links.append(("overall", "all settings"))
-    links += [("frontiers", "frontiers"), ("all-runs", "runs")]
+    drawn = [entry for entry in entries if entry.about.windows]
+    links += [("frontiers", "frontiers")] * bool(drawn) + [("all-runs", "runs")]
     nav = "".join(f'<a href="#{anchor}">{escape(label)}</a>' for anchor, label in links)
     return f"""<!doctype html>
 <html lang="en">
@@ -70,12 +71,12 @@ def render(title: str, summary: str, parts: Sequence[Part], overall: Sequence[Ta
 <header><h1>{escape(title)}</h1><p class="soft">{escape(summary)}</p><nav>{nav}</nav></header>
 <main>
 {"".join(sections)}
-{_EXPLORER}
+{_EXPLORER if drawn else ""}
 {_runs(entries)}
 </main>
 <footer><p>Held-out contexts, target start only. Tables as Markdown, LaTeX and CSV, figures as SVG and PNG lie beside
 this page.</p></footer>
-<script type="application/json" id="runs">{_payload(parts, entries)}</script>
+<script type="application/json" id="runs">{_payload(parts, drawn)}</script>
 <script>
 {_asset("page.js")}</script>
 </body>
@@ -175,6 +176,7 @@ def _payload(parts: Sequence[Part], entries: Sequence[Entry]) -> str:
                 "contexts": a.n_contexts,
                 "levels": a.n_levels,
                 "windows": a.windows,
+                "first": a.first,
                 "budget": a.budget,
                 "minutes": round(a.seconds / 60, 1),
                 "bank": a.bank_sha256[:12],

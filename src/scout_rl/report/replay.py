@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scout_rl import rules
 from scout_rl.cells import Outcomes
 from scout_rl.report.labels import oracle_groups
-from scout_rl.report.runs import Run
+from scout_rl.report.run import Run
 from scout_rl.rules import Status
 
 WORDS = tuple(status.name.lower() for status in sorted(Status))

@@ -1,104 +1,25 @@
-"""One frozen value for every kind of record: run folders, compact records, anyone's ``log_dir``."""
+"""From records of any kind (run folders, compact records, anyone's ``log_dir``) to the one value, `Run`."""
 
 from __future__ import annotations
 
-import json
 import os
 import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.compact import KINDS, unpack
-from scout_rl.records import CONFIG, Records, read_records, read_rows
+from scout_rl.damage import reading
+from scout_rl.records import CONFIG, WINDOWS, Records
 from scout_rl.report.labels import Labels, n_train, training_groups
+from scout_rl.report.run import About, Moves, Played, Run
+from scout_rl.stored import RUN, read_curriculum, read_json, read_run, read_table
 
-RUN, LADDER, SCHEMA = "run.json", "ladder.json", 1
-"""What `scout train` writes (run_folder.py); read here without its imports, which need JAX."""
-
-
-@dataclass(frozen=True)
-class About:
-    """What a run is; light enough to keep a thousand."""
-
-    name: str
-    """Where its records lie."""
-    kind: str
-    """``compact``, ``folder`` or ``log_dir``."""
-    setting: str
-    """Empty for a ``log_dir``: nobody wrote it down."""
-    rule: str
-    seed: int
-    config: dict[str, Any]
-    versions: dict[str, str]
-    bank_sha256: str
-    n_contexts: int
-    n_levels: int
-    windows: int
-    """Closed."""
-    budget: int
-    """Windows that it was to have; those it has, where nobody said."""
-    environment_steps: int
-    """0 where unknown."""
-    seconds: float
-    """Wall time of all windows; 0 where unknown."""
-    ran_on: dict[str, Any]
-    """Backend, processor, cores, threads; empty where nobody wrote it down."""
-    bootstrap_fraction: float | None = None
-    """Of a policy ladder: the share of contexts whose starts needed more than the target-start policy."""
-
-    @property
-    def finished(self) -> bool:
-        """Whether the whole budget was played."""
-        return self.windows >= self.budget
-
-
-class Moves(NamedTuple):
-    """Frontier moves in order, one array entry each."""
-
-    window: NDArray[np.int32]
-    context: NDArray[np.int32]
-    kind: NDArray[np.int8]
-    """Index into ``compact.KINDS``."""
-    from_level: NDArray[np.int8]
-
-
-class Played(NamedTuple):
-    """Every training rollout in order, one array entry each."""
-
-    window: NDArray[np.int32]
-    context: NDArray[np.int32]
-    level: NDArray[np.int8]
-    success: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """One run's records."""
-
-    about: About
-    played: Played
-    frontier: NDArray[np.int8] | None
-    """``[windows, contexts]`` after each window."""
-    moves: Moves
-    groups: tuple[str, ...]
-    """Names of the evaluation groups; empty where unknown."""
-    context_group: NDArray[np.int64] | None
-    """``[contexts]``: index into ``groups``; None where unknown."""
-    evaluated_at: NDArray[np.int64]
-    """``[evaluations]``: windows closed; empty where the run had no held-out evaluation."""
-    held_out: NDArray[np.float64]
-    """``[evaluations]``: success over all held-out contexts."""
-    held_out_groups: dict[str, NDArray[np.float64]]
-    """The same by evaluation group."""
-    steps_at: NDArray[np.int64]
-    """``[windows]``: environment steps so far; empty where unknown."""
-    seconds_at: NDArray[np.float64]
-    """``[windows]``: wall time so far; empty where unknown, in proportion to windows for a compact record."""
+LADDER = "ladder.json"
 
 
 def find(paths: Sequence[Path]) -> list[Path]:
@@ -114,14 +35,10 @@ def find(paths: Sequence[Path]) -> list[Path]:
 
 def load(path: Path, labels: Labels | None = None) -> Run:
     """Read one record of any kind; ``labels`` replace the groups that the settings table gives."""
-    if path.is_dir():
-        try:
-            return _folder(path, labels) if (path / RUN).exists() else _log_dir(path, labels)
-        except (json.JSONDecodeError, KeyError) as error:
-            raise ValueError(f"the records in {path} are damaged: {error}") from error
-    if not path.exists():
-        raise ValueError(f"{path} does not exist")
-    return _compact(path, labels)
+    with reading(path):
+        if not path.is_dir():
+            return _compact(path, labels)
+        return _folder(path, labels) if (path / RUN).exists() else _log_dir(path, labels)
 
 
 def _below(path: Path) -> Iterator[Path]:
@@ -134,26 +51,23 @@ def _below(path: Path) -> Iterator[Path]:
             yield Path(folder)
             continue
         names.sort()
-        yield from (Path(folder) / name for name in sorted(files) if name.endswith(".npz") and _is_ours(folder, name))
+        archives = (Path(folder) / name for name in sorted(files) if name.endswith(".npz"))
+        yield from (path for path in archives if _is_ours(path))
 
 
-def _is_ours(folder: str, name: str) -> bool:
-    try:
-        with zipfile.ZipFile(Path(folder) / name) as file:
-            return "about.json.npy" in file.namelist()
-    except zipfile.BadZipFile as error:
-        raise ValueError(f"{Path(folder) / name} is damaged: {error}") from error
+def _is_ours(path: Path) -> bool:
+    with reading(path), zipfile.ZipFile(path) as file:
+        return "about.json.npy" in file.namelist()
 
 
 def _compact(path: Path, labels: Labels | None) -> Run:
-    try:
-        read = unpack(path)
-    except (KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is no compact record: {error}") from error
+    read = unpack(path)
     windows, rollouts = read.context.shape
-    config = read.about["config"]
-    n_contexts = int(read.context.max()) + 1 if read.frontier is None else read.frontier.shape[1]
-    about = _about(str(path), "compact", read.about, max(n_contexts, n_train(config["setting"])), windows)
+    if read.frontier is None:
+        n_contexts = max(int(read.context.max()) + 1, n_train(read.about["config"]["setting"]))
+    else:
+        n_contexts = read.frontier.shape[1]
+    about = _about(str(path), "compact", read.about, n_contexts, windows)
     about = _told(about, int(read.environment_steps[-1]), read.seconds, read.ladder)
     index = np.repeat(np.arange(windows, dtype=np.int32), rollouts)
     played = Played(index, read.context.reshape(-1).astype(np.int32), read.level.reshape(-1), read.success.reshape(-1))
@@ -176,15 +90,13 @@ def _compact(path: Path, labels: Labels | None) -> Run:
 
 
 def _folder(path: Path, labels: Labels | None) -> Run:
-    told, records = json.loads((path / RUN).read_text()), read_records(path)
-    if told.get("schema") != SCHEMA:
-        raise ValueError(f"{path / RUN} has schema {told.get('schema')!r}, this version reads {SCHEMA}")
+    told, records = read_run(path), read_curriculum(path)
     windows = len(records.windows)
-    tables = {name: read_rows(path / f"{name}.jsonl") for name in ("evaluations", "metrics", "timing")}
+    tables = {name: read_table(path / f"{name}.jsonl") for name in ("evaluations", "metrics", "timing")}
     steps = np.array([row["environment_steps"] for row in tables["metrics"]][:windows], np.int64)
     pace = np.cumsum([row["seconds"] for row in tables["timing"]][:windows])
-    about = _about(str(path), "folder", told, int(records.config["n_contexts"]), windows)
-    ladder = json.loads((path / LADDER).read_text()) if (path / LADDER).exists() else None
+    about = _about(str(path), "folder", told, int(records.config["n_contexts"]), windows, _first(records))
+    ladder = read_json(path / LADDER) if (path / LADDER).exists() else None
     about = _told(about, int(steps[-1]) if len(steps) else 0, float(pace[-1]) if len(pace) else 0.0, ladder)
     rows = tables["evaluations"]
     groups = {name: np.array([row["groups"][name] for row in rows]) for name in (rows[0]["groups"] if rows else ())}
@@ -194,7 +106,7 @@ def _folder(path: Path, labels: Labels | None) -> Run:
 
 
 def _log_dir(path: Path, labels: Labels | None) -> Run:
-    records = read_records(path)
+    records = read_curriculum(path)
     config, windows = records.config, len(records.windows)
     if not windows:
         raise ValueError(f"{path} holds no closed window yet: there is nothing to report")
@@ -203,14 +115,14 @@ def _log_dir(path: Path, labels: Labels | None) -> Run:
         | {"constants": {k: v for k, v in config["rule"].items() if k != "key"}, "window": config["window"]},
         "versions": config["versions"],
     }
-    about = _about(str(path), "log_dir", told, int(config["n_contexts"]), windows)
+    about = _about(str(path), "log_dir", told, int(config["n_contexts"]), windows, _first(records))
     none: NDArray[np.float64] = np.zeros(0)
     return _run(
         about, labels, _played(records.windows), records.frontier, _event_moves(records), none, none, {}, none, none
     )
 
 
-def _about(name: str, kind: str, told: dict[str, Any], n_contexts: int, windows: int) -> About:
+def _about(name: str, kind: str, told: dict[str, Any], n_contexts: int, windows: int, first: int = 0) -> About:
     config = told["config"]
     return About(
         name=name,
@@ -224,6 +136,7 @@ def _about(name: str, kind: str, told: dict[str, Any], n_contexts: int, windows:
         n_contexts=n_contexts,
         n_levels=int(config["levels"]),
         windows=windows,
+        first=first,
         budget=int(config.get("windows", windows)),
         environment_steps=0,
         seconds=0.0,
@@ -267,9 +180,18 @@ def _played(rows: list[dict[str, Any]]) -> Played:
     return Played(index, context, level.astype(np.int8), success.astype(bool))
 
 
+def _first(records: Records) -> int:
+    """Number of the first recorded window; rows that leave one out are refused, since all arrays count them."""
+    numbers = [row["window"] for row in records.windows]
+    first = numbers[0] if numbers else 0
+    for i, number in enumerate(numbers):
+        if number != first + i:
+            raise ValueError(f"row {i + 1} of {WINDOWS} is of window {number}, and window {first + i} comes next")
+    return int(first)
+
+
 def _event_moves(records: Records) -> Moves:
-    """Windows are counted from the first recorded one, as in `Played` and the frontier's rows."""
-    first = records.windows[0]["window"] if records.windows else 0
+    first = _first(records)
     rows = [(e.window - first, e.context, KINDS.index(e.kind), e.from_level) for e in records.events]
     window, context, kind, level = np.array(rows, np.int32).reshape(-1, 4).T
     return Moves(window, context, kind.astype(np.int8), level.astype(np.int8))

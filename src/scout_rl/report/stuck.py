@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from scout_rl import rules
 from scout_rl.report.metrics import RETREAT
-from scout_rl.report.runs import Run
+from scout_rl.report.run import Run
 
 RECENT = 10
 LOW = 0.2
@@ -105,7 +105,7 @@ def _with_frontier(run: Run, x: int, counted: Cells) -> Stuck | None:
     if level == 0:
         return Stuck(x, "fails at the target", f"{rate}, {recent[0]:.0%} lately") if tried[0] >= RECENT else None
     if (run.frontier[:, x] == 0).any():
-        first = int(np.argmax(run.frontier[:, x] == 0)) + 1
+        first = run.about.first + int(np.argmax(run.frontier[:, x] == 0)) + 1
         return Stuck(x, "lost the target", f"at level 0 in window {first}, at level {level} in the end")
     since = windows - (int(window[-1]) + 1 if len(window) else 0)
     if since < max(1, windows // 4):

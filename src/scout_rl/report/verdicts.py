@@ -12,15 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl import rules
 from scout_rl.report import judging, paper
 from scout_rl.report.comparison import BY_MEAN, Runs, retention, window_of
 from scout_rl.report.conditions import USUAL, Condition
 from scout_rl.report.metrics import Summary, common_window
 from scout_rl.report.statistics import Interval, bootstrap, generator, paired
 from scout_rl.settings import SETTINGS
-
-SCHEDULES = ("T_anneal", "T")
 
 
 @dataclass(frozen=True)
@@ -187,12 +184,7 @@ def protocol(row: Row, blocks: Sequence[Runs], levels: int) -> Runs | None:
 
 def with_own_constants(block: Runs | None, rule: str) -> Condition[Summary] | None:
     """The rule with its own constants: a sweep over others is another question."""
-    usual = rules.make(rule).constants()
-    for condition in block.conditions if block is not None else ():
-        constants = condition.runs[0].about.config.get("constants", {})
-        if condition.rule == rule and all(usual.get(k) == v for k, v in constants.items() if k not in SCHEDULES):
-            return condition
-    return None
+    return None if block is None else block.of(rule)
 
 
 def _other(row: Row, blocks: Sequence[Runs], block: Runs) -> tuple[dict[int, float], Sequence[Summary]]:

@@ -1,0 +1,117 @@
+"""One frozen value for every kind of record: what a run is, and its arrays, checked against each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class About:
+    """What a run is; light enough to keep a thousand."""
+
+    name: str
+    """Where its records lie."""
+    kind: str
+    """``compact``, ``folder`` or ``log_dir``."""
+    setting: str
+    """Empty for a ``log_dir``: nobody wrote it down."""
+    rule: str
+    seed: int
+    config: dict[str, Any]
+    versions: dict[str, str]
+    bank_sha256: str
+    n_contexts: int
+    n_levels: int
+    windows: int
+    """Closed."""
+    budget: int
+    """Windows that it was to have; those it has, where nobody said."""
+    environment_steps: int
+    """0 where unknown."""
+    seconds: float
+    """Wall time of all windows; 0 where unknown."""
+    ran_on: dict[str, Any]
+    """Backend, processor, cores, threads; empty where nobody wrote it down."""
+    first: int = 0
+    """Number of the first recorded window; above 0 where a curriculum was restored into a new ``log_dir``."""
+    bootstrap_fraction: float | None = None
+    """Of a policy ladder: the share of contexts whose starts needed more than the target-start policy."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the whole budget was played."""
+        return self.windows >= self.budget
+
+
+class Moves(NamedTuple):
+    """Frontier moves in order, one array entry each."""
+
+    window: NDArray[np.int32]
+    """Counted from the first recorded one, as everywhere in a run's arrays."""
+    context: NDArray[np.int32]
+    kind: NDArray[np.int8]
+    """Index into ``compact.KINDS``."""
+    from_level: NDArray[np.int8]
+
+
+class Played(NamedTuple):
+    """Every training rollout in order, one array entry each."""
+
+    window: NDArray[np.int32]
+    context: NDArray[np.int32]
+    level: NDArray[np.int8]
+    success: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run's records."""
+
+    about: About
+    played: Played
+    frontier: NDArray[np.int8] | None
+    """``[windows, contexts]`` after each window."""
+    moves: Moves
+    groups: tuple[str, ...]
+    """Names of the evaluation groups; empty where unknown."""
+    context_group: NDArray[np.int64] | None
+    """``[contexts]``: index into ``groups``; None where unknown."""
+    evaluated_at: NDArray[np.int64]
+    """``[evaluations]``: windows closed; empty where the run had no held-out evaluation."""
+    held_out: NDArray[np.float64]
+    """``[evaluations]``: success over all held-out contexts."""
+    held_out_groups: dict[str, NDArray[np.float64]]
+    """The same by evaluation group."""
+    steps_at: NDArray[np.int64]
+    """``[windows]``: environment steps so far; empty where unknown."""
+    seconds_at: NDArray[np.float64]
+    """``[windows]``: wall time so far; empty where unknown, in proportion to windows for a compact record."""
+
+    def __post_init__(self) -> None:
+        """Refuse arrays that do not fit together: every reader may index one by another."""
+        a, played, moves = self.about, self.played, self.moves
+        _within("a rollout's context", played.context, a.n_contexts)
+        _within("a rollout's level", played.level, a.n_levels)
+        if self.frontier is not None:
+            if self.frontier.shape != (a.windows, a.n_contexts):
+                rows, width = self.frontier.shape
+                raise ValueError(
+                    f"the frontier has {rows} rows of {width} contexts, and there are {a.windows} windows "
+                    f"of {a.n_contexts}"
+                )
+            _within("a frontier's level", self.frontier, a.n_levels)
+        _within("a move's context", moves.context, a.n_contexts)
+        _within("a move's window", moves.window, a.windows)
+        lengths = {len(self.evaluated_at), len(self.held_out), *(len(curve) for curve in self.held_out_groups.values())}
+        if len(lengths) > 1:
+            raise ValueError(f"its held-out curves have {' and '.join(map(str, sorted(lengths)))} evaluations")
+
+
+def _within(what: str, values: NDArray[Any], end: int) -> None:
+    if len(values) and not 0 <= values.min() <= values.max() < end:
+        wrong = values.min() if values.min() < 0 else values.max()
+        raise ValueError(f"{what} is {wrong}, which is not in 0 to {end - 1}")
