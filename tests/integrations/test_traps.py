@@ -188,7 +188,7 @@ def test_wrong_arguments_say_what_is_wrong():
         CurriculumEnv(Probe(), curriculum, reset_to, "is_success")
     with pytest.raises(ValueError, match="Assignments takes a Curriculum"):
         Assignments(rules.Scout())
-    with pytest.raises(ValueError, match="reset_to is 3"):
+    with pytest.raises(ValueError, match="reset_to is of type int, but must be a Ladder or a function"):
         CurriculumEnv(Probe(), Assignments(curriculum), 3, "is_success")
     with pytest.raises(ValueError, match="success is 3"):
         CurriculumEnv(Probe(), Assignments(curriculum), reset_to, 3)
@@ -197,3 +197,14 @@ def test_wrong_arguments_say_what_is_wrong():
     env = CurriculumEnv(Probe(), Assignments(curriculum), lambda *cell: np.zeros(4), "is_success")
     with pytest.raises(ValueError, match=r"\(observation, info\)"):
         env.reset()
+
+
+@pytest.mark.parametrize(
+    ("rule", "name"), [(rules.Plr(), "plr"), (rules.Scout(lambda_u=0.5), "scout with lambda_u 0.5")]
+)
+def test_a_rule_that_needs_a_signal_is_refused_at_once(rule, name):
+    """No signal can come out of an environment; such a run used to die at its first finished episode."""
+    curriculum = Curriculum(rule, CONTEXTS, 5)
+    sentence = rf"^rule {name} needs the learner's signal .* curriculum\.report\(cells, success, signal\)"
+    with pytest.raises(ValueError, match=sentence):
+        CurriculumEnv(Probe(), Assignments(curriculum), reset_to, "is_success")

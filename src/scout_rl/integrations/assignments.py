@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import warnings
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,13 @@ from scout_rl.rules.rule import require
 
 MOST_SLOTS = 1_000_000
 """More environments than this in a saved run mean a damaged file."""
+OUTSIDE = (
+    "a TimeLimit or another wrapper that ends episodes is likely outside {0} and belongs inside it, as in "
+    "{0}(TimeLimit(env, ...), ...)"
+)
+"""The likely cause where episodes end and the wrapper that watches them does not see it."""
+FEW_CUTS, FEW_CUTS_EACH = 20, 3
+"""So many episodes, in all and an environment, may be cut short before anyone is warned."""
 _FIELDS = ("slot", "context", "level", "window")
 
 
@@ -73,6 +81,8 @@ class Assignments:
         self.outcomes: NDArray[np.int64] = np.zeros(shape, np.int64)
         """Outcomes of every cell in this process, ``[contexts, levels]``."""
         self.successes: NDArray[np.int64] = np.zeros(shape, np.int64)
+        self._cut = 0
+        self._warned = False
         self._numbers = 0
         self._stale = [0, 0, 0]  # starts, sum, largest
         self._generation = 0
@@ -176,6 +186,19 @@ class Assignments:
         age = self.curriculum.windows - ticket.window
         self._stale = [self._stale[0] + 1, self._stale[1] + age, max(self._stale[2], age)]
 
+    def _note_cut(self) -> None:
+        """Warn, once, when most episodes are reset after some steps, and by no one who gave a seed or options."""
+        self._cut += 1
+        enough = max(FEW_CUTS, FEW_CUTS_EACH * len(self._slots))
+        if self._cut > self.finished and self._cut >= enough and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{self._cut} of {self._cut + self.finished} episodes were reset before CurriculumEnv saw them end and "
+                f"count for nothing: {OUTSIDE.format('CurriculumEnv')}",
+                UserWarning,
+                stacklevel=2,
+            )
+
     def _count(self, ticket: Ticket, success: bool, signal: float | None) -> list[Event]:
         events = self.curriculum.record(ticket.context, ticket.level, success, signal)
         self.finished += 1
@@ -212,10 +235,12 @@ class Slot:
         ticket = self._take(number)
         return [] if ticket is None else self._assignments._count(ticket, success, signal)
 
-    def drop(self, number: int) -> None:
-        """Give up a ticket: its episode will not finish."""
+    def drop(self, number: int, *, cut: bool = False) -> None:
+        """Give up a ticket: its episode will not finish. ``cut``: it was under way, and no one asked for its end."""
         if self._take(number) is not None:
             self._assignments.dropped += 1
+            if cut:
+                self._assignments._note_cut()
 
     def _take(self, number: int) -> Ticket | None:
         if self._generation != self._assignments._generation:

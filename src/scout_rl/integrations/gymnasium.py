@@ -21,6 +21,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
+from scout_rl.codecs.codec import Codec
+from scout_rl.curriculum import Curriculum
 from scout_rl.integrations.assignments import Assignments, Elsewhere, Ticket
 from scout_rl.integrations.starts import Start, check_shape, reset_operator
 from scout_rl.integrations.success import Success, SuccessOnce
@@ -39,15 +41,17 @@ SUCCESS = "scout_success"
 class _CellEnv(gym.Wrapper):  # type: ignore[misc]
     """An environment whose every episode starts from a cell; subclasses say which, and who is told the outcome."""
 
-    def __init__(self, env: gym.Env, reset_to: Any, success: Success) -> None:
+    def __init__(self, env: gym.Env, reset_to: Any, success: Success, codec: Codec | None) -> None:
         super().__init__(env)
-        self._reset_to = reset_operator(reset_to)
+        self._reset_to = reset_operator(reset_to, codec)
         self._once = SuccessOnce(success)
         self._key, self._function = self._once.key, self._once.function
         self._success: bool | None = None
         self._ticket: Ticket | None = None
+        self._stepped = False
 
-    def _next(self) -> Ticket:
+    def _next(self, asked: bool) -> Ticket:
+        """The next cell; ``asked``: someone reset with a seed or options, which no autoreset does."""
         raise NotImplementedError
 
     def _finished(self, ticket: Ticket, success: bool) -> None:
@@ -58,10 +62,11 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
         """Start an episode from the next cell. A seed or options reach the environment's own reset first."""
-        if seed is not None or options:
+        asked = seed is not None or bool(options)
+        if asked:
             self.env.reset(seed=seed, options=options)
-        ticket = self._ticket = self._next()
-        self._success = None
+        ticket = self._ticket = self._next(asked)
+        self._success, self._stepped = None, False
         start: Any = self._reset_to(self.env, ticket.context, ticket.level)
         if not (isinstance(start, tuple) and len(start) == 2 and isinstance(start[1], dict)):
             what = type(start).__name__
@@ -70,6 +75,7 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Step; after an episode's last step its outcome is reported, and its cell is in the info."""
+        self._stepped = True
         observation, reward, terminated, truncated, info = result = self.env.step(action)
         function = self._function  # called with names, not *result: that is a tenth of what the wrapper costs
         value = info.get(self._key) if function is None else function(observation, reward, terminated, truncated, info)
@@ -98,17 +104,27 @@ class CurriculumEnv(_CellEnv):
 
     ``reset_to`` is a Ladder or a function ``reset_to(env, context, level)`` that returns ``(observation, info)``;
     ``success`` an info key or a function of what ``step()`` returned. An episode succeeds if any of its steps does;
-    a time-out is no success. An episode that is reset before its end counts for nothing.
+    a time-out is no success. An episode that is reset before its end counts for nothing, so a TimeLimit belongs
+    inside. ``codec`` restores the states of a Ladder; without it one that fits is found.
     """
 
-    def __init__(self, env: gym.Env, assignments: Assignments | Elsewhere, reset_to: Any, success: Success) -> None:
-        super().__init__(env, reset_to, success)
+    def __init__(
+        self,
+        env: gym.Env,
+        assignments: Assignments | Elsewhere,
+        reset_to: Any,
+        success: Success,
+        *,
+        codec: Codec | None = None,
+    ) -> None:
+        super().__init__(env, reset_to, success, codec)
         require(
             isinstance(assignments, Assignments | Elsewhere),
             f"assignments is a {type(assignments).__name__}: make one Assignments(curriculum) in the process that "
             f"trains, and pass it to every environment",
         )
         if isinstance(assignments, Assignments):
+            check_rule(assignments.curriculum)
             check_shape(self._reset_to, assignments.curriculum)
         remote = assignments.process != os.getpid()
         self._slot = None if remote else assignments.slot()
@@ -134,9 +150,9 @@ class CurriculumEnv(_CellEnv):
         self._drop()
         super().close()
 
-    def _next(self) -> Ticket:
+    def _next(self, asked: bool) -> Ticket:
         if self._slot is not None:
-            self._drop()
+            self._drop(cut=self._stepped and not asked)
             ticket = self._slot.issue()
             self._slot.start(ticket)
             return ticket
@@ -158,17 +174,19 @@ class CurriculumEnv(_CellEnv):
             return {CONTEXT: ticket.context, LEVEL: ticket.level}
         return {CONTEXT: ticket.context, LEVEL: ticket.level, TICKET: ticket.number}
 
-    def _drop(self) -> None:
+    def _drop(self, *, cut: bool = False) -> None:
         if self._slot is not None and self._ticket is not None:
-            self._slot.drop(self._ticket.number)
+            self._slot.drop(self._ticket.number, cut=cut)
             self._ticket = None
 
 
 class TargetEnv(_CellEnv):
     """For evaluation: the given contexts in turn, always at level 0. No curriculum is told of it."""
 
-    def __init__(self, env: gym.Env, reset_to: Any, contexts: ArrayLike, success: Success) -> None:
-        super().__init__(env, reset_to, success)
+    def __init__(
+        self, env: gym.Env, reset_to: Any, contexts: ArrayLike, success: Success, *, codec: Codec | None = None
+    ) -> None:
+        super().__init__(env, reset_to, success, codec)
         self.scout_contexts: list[int] = np.asarray(contexts, np.int64).reshape(-1).tolist()
         require(len(self.scout_contexts) > 0, "there are no contexts to evaluate")
         self._position = 0
@@ -177,10 +195,22 @@ class TargetEnv(_CellEnv):
         """Let the next reset start from the first context."""
         self._position = 0
 
-    def _next(self) -> Ticket:
+    def _next(self, asked: bool) -> Ticket:
         context = self.scout_contexts[self._position % len(self.scout_contexts)]
         self._position += 1
         return Ticket(self._position - 1, context, 0, 0)
 
     def _finished(self, ticket: Ticket, success: bool) -> None:
         """Evaluation moves nothing."""
+
+
+def check_rule(curriculum: Curriculum) -> None:
+    """Refuse a rule that reads the learner's signal: an environment reports success alone."""
+    rule = curriculum.rule
+    weight = getattr(rule, "lambda_u", None)
+    name = rule.key if weight is None else f"{rule.key} with lambda_u {weight}"
+    require(
+        not rule.needs_signal,
+        f"rule {name} needs the learner's signal for every outcome, and environments report success alone: use "
+        f"curriculum.assign(n) and curriculum.report(cells, success, signal) in a loop of your own",
+    )

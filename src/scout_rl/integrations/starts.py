@@ -35,14 +35,19 @@ class LadderStart:
         return self.codec.set_state(env, state)
 
 
-def reset_operator(given: Any) -> ResetTo:
-    """Return ``given`` as a function of (env, context, level)."""
+def reset_operator(given: Any, codec: Codec | None = None) -> ResetTo:
+    """Return ``given`` as a function of (env, context, level); ``codec`` is for a ladder alone."""
+    require(
+        codec is None or (isinstance(codec, Codec) and not isinstance(codec, type)),
+        f"codec is of type {type(codec).__name__}, but must be an object with get_state and set_state",
+    )
     if isinstance(given, Ladder):
-        return LadderStart(given)
+        return LadderStart(given, codec)
     require(
         callable(given),
-        f"reset_to is {given!r}, but must be a Ladder or a function reset_to(env, context, level)",
+        f"reset_to is of type {type(given).__name__}, but must be a Ladder or a function reset_to(env, context, level)",
     )
+    require(codec is None, "codec restores the states of a Ladder, but reset_to is a function, which needs none")
     operator: ResetTo = given
     return operator
 

@@ -17,7 +17,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from scout_rl.integrations.assignments import Assignments, Ticket
+from scout_rl.integrations.assignments import OUTSIDE, Assignments, Ticket
 from scout_rl.integrations.gymnasium import SUCCESS, TICKET
 from scout_rl.rules.rule import require
 
@@ -134,10 +134,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):  # type: ignore[misc]
         for i in done:
             number, success = _value(last, TICKET, i), _value(last, SUCCESS, i)
             if number is None or success is None:
-                raise RuntimeError(
-                    f"environment {i} ended an episode without the info {SUCCESS!r}: CurriculumVectorEnv must be the "
-                    f"first wrapper around the vector environment, and CurriculumEnv in every environment of it"
-                )
+                raise ended_unseen(i, "CurriculumVectorEnv")
             self.cells.ended(i, int(number), bool(success))
         if self._mode is AutoresetMode.SAME_STEP:
             self._note_starts(infos)
@@ -158,6 +155,15 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):  # type: ignore[misc]
 
     def _send(self, parcels: dict[int, list[Ticket]]) -> None:
         self.env.set_attr("scout_cells", [[tuple(t) for t in parcels.get(i, [])] for i in range(self.num_envs)])
+
+
+def ended_unseen(env: int, wrapper: str) -> RuntimeError:
+    """The error for an episode that ended without an outcome."""
+    return RuntimeError(
+        f"environment {env} ended an episode without the info {SUCCESS!r}: {OUTSIDE.format('CurriculumEnv')}; if there "
+        f"is none, CurriculumEnv must be in every environment, and {wrapper} the first wrapper around the vector "
+        f"environment"
+    )
 
 
 def _processes(env: gym.vector.VectorEnv) -> list[int | None]:
