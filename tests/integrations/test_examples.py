@@ -65,7 +65,7 @@ def test_one_trajectory_a_context_becomes_a_ladder_that_sb3_trains_from(tmp_path
     """Meta-World's drawer-open: recorded, validated, restored exactly, and frontiers move within the first minutes."""
     pytest.importorskip("metaworld")
     drawer = example("trajectory_ladder")
-    trajectories, ladder, report, model, curriculum = drawer.run(2_500, tmp_path)
+    trajectories, ladder, report, model, curriculum = drawer.run(3_500, tmp_path)
     assert report.n_cells == 15
     assert report.invalid_rate == 0, str(report)
 
