@@ -60,10 +60,14 @@ class Capture:
         self._paths = [""]
         self._seen: list[tuple[int, str, Array]] = []  # node, name and value of every array
         self._views = False
-        self._functions: list[tuple[str, Any]] = []
+        self._code: list[tuple[int, str, Any]] = []  # node, path and value of code that holds data
+        self._functions: list[tuple[str, Any]] = []  # path and value of other code
         attributes = self._attributes(root, "", {**attributes_of(root), **(replace or {})})
         self._nodes[0] = ["env", class_name(type(root)), attributes]
         extras = {name: self._encode(value, f"{name}") for name, value in (extra or {}).items()}
+        while self._code:  # after all else, so that what code holds is named by the attribute that it is
+            number, path, code = self._code.pop(0)
+            self._nodes[number] = self._code_node(code, path)
         if self._views:
             self._share_memory()
         for path, code in self._functions:
@@ -144,7 +148,11 @@ class Capture:
         if container is not None:
             return [container, self._items(value, path)]
         if is_constant(value):
-            return self._code_node(value, path)
+            if self._holds_data(value):
+                self._code.append((self._index[id(value)], path, value))
+            else:
+                self._functions.append((path, value))
+            return ["kept"]
         if is_env(value):
             return ["env", class_name(type(value)), self._attributes(value, path, attributes_of(value))]
         if self._is_object(value):
@@ -153,10 +161,7 @@ class Capture:
         return self._kept(value, path)
 
     def _code_node(self, value: Any, path: str) -> list[Any]:
-        """A method by its receiver and name, a partial by its parts; other code is kept."""
-        if not self._holds_data(value):
-            self._functions.append((path, value))
-            return ["kept"]
+        """A method by its receiver and name, a partial by its parts."""
         if isinstance(value, functools.partial):
             words = [[k, self._encode(v, f"{path}.{k}")] for k, v in value.keywords.items()]
             return ["partial", self._encode(value.func, f"{path}.func"), self._items(value.args, path), words]

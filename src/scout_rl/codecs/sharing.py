@@ -48,7 +48,8 @@ def memory_order(array: Array) -> list[int] | None:
     """The axes from the slowest to the fastest, where an array fills its memory without gaps; else None."""
     if array.flags.c_contiguous:
         return list(range(array.ndim))
-    axes = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
+    long = [axis for axis in range(array.ndim) if array.shape[axis] > 1]  # the strides of others mean nothing
+    axes = [axis for axis in range(array.ndim) if axis not in long] + sorted(long, key=lambda a: -array.strides[a])
     return axes if array.transpose(axes).flags.c_contiguous else None
 
 
