@@ -12,16 +12,18 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from scout_rl.codecs.kinds import is_env
+
 METHODS = (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)
 _GLOBAL_CHANCE = getattr(random, "_inst", None)  # `random.random` is a method too: of the module's one generator
 
 
 def receiver(value: Any) -> Any | None:
     """What a method is bound to; None for functions, class methods and those of modules and wrappers."""
-    owner = getattr(value, "__self__", None) if isinstance(value, METHODS) else None
+    owner: Any = getattr(value, "__self__", None) if isinstance(value, METHODS) else None
     if isinstance(owner, type | types.ModuleType) or owner is _GLOBAL_CHANCE:
         return None
-    return None if getattr(owner, "unwrapped", owner) is not owner else owner
+    return None if is_env(owner) and owner.unwrapped is not owner else owner
 
 
 def method_name(value: Any) -> str | None:
