@@ -106,6 +106,7 @@ REFUSED = {
     "a keyword's default": (lambda env: lambda *, x=env.robot.x: x, "robot/x"),
     "a closure in a partial": (lambda env: functools.partial(keep(env.robot), 3), "robot"),
     "a method in a closure": (lambda env: keep(env.robot.left), "robot"),
+    "a closure that is a method of the environment": (lambda env: types.MethodType(keep(env.robot), env), "robot"),
     "a view in a closure": (lambda env: keep(env.robot.x[2:4]), "robot/x"),
     "an object around it in a closure": (lambda env: keep(thing_with(env.robot)), "robot"),
 }

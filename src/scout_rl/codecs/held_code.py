@@ -71,8 +71,7 @@ def code_parts(value: Any) -> list[Any]:
     if isinstance(value, functools.partial):
         return [value.func, *value.args, *value.keywords.values()]
     if isinstance(value, METHODS):
-        owner = receiver(value)
-        return [] if owner is None else [owner]
+        return [part for part in (receiver(value), getattr(value, "__func__", None)) if part is not None]
     if isinstance(value, Mapping):
         return list(value.values())
     return list(value) if isinstance(value, list | tuple | set | frozenset) else []

@@ -124,8 +124,8 @@ class MujocoCodec:
         return state.arrays.get(f"attributes/{self.goal_attribute}")
 
     def left_out(self, env: Env) -> list[str]:
-        """Attributes that a state does not carry and that are no constants."""
-        simulator = ("mujoco._structs", "gymnasium.envs.mujoco.mujoco_rendering", "PyCapsule")  # windows
+        """Attributes that a state does not carry and that are neither constants nor windows into the simulator."""
+        simulator = ("mujoco._structs", "gymnasium.envs.mujoco.mujoco_rendering", "PyCapsule")
         return [name for name in self._capture(env.unwrapped).left_out if not any(s in name for s in simulator)]
 
     def counters(self) -> dict[str, Any]:
