@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import gymnasium as gym
 import minigrid  # noqa: F401  (registers its environments)
 import numpy as np
@@ -9,9 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scout_rl.codecs import codec_for
 from scout_rl.codecs.codec import State
 from scout_rl.ladder import Ladder
 from scout_rl.ladder_picture import draw_rungs
+from scout_rl.ladder_sources import Sources
+from scout_rl.recorder import Recorder
+from tests.codecs import planted
 from tests.trajectories import drawn
 
 
@@ -175,3 +182,50 @@ def test_mujoco_without_offscreen_gl_is_sketched(tmp_path, monkeypatch):
     monkeypatch.setattr("scout_rl.ladder_picture.mujoco_renders", lambda: False)
     assert draw_rungs(ladder, env, tmp_path / "rungs.png") == 0
     assert (tmp_path / "rungs.png").stat().st_size > 3000
+
+
+def test_ladders_and_their_parts_show_themselves_in_a_line():
+    trajectory = drawn(range(26), success_at=20)
+    ladder = Ladder.from_trajectories([trajectory, trajectory])
+    assert repr(ladder) == "Ladder(2 contexts, 5 levels, 10 states of the mujoco codec)"
+    state = ladder.states(0, 0)[0]
+    assert repr(state) == f"State('mujoco', 1 arrays, 8 bytes, sha256 {state.sha256[:12]})"
+    assert repr(trajectory) == "Trajectory(25 steps, first success at state 20, seed None)"
+
+
+def pickled(ladder):
+    return pickle.loads(pickle.dumps(ladder))
+
+
+@pytest.mark.parametrize("copied", [pickled, copy.deepcopy, copy.copy])
+def test_a_copied_ladder_is_the_same_one(copied):
+    sources = Sources(("policy", "trajectory"), (False, True), 5, ((2, 0),), (0, 1), (7, 9))
+    cells = tuple(tuple((number(x), number(level)) for level in range(3)) for x in range(2))
+    ladder = Ladder(cells, (0.0, 0.5, 0.9), sources)
+    again = copied(ladder)
+    assert again.sha256 == ladder.sha256  # of the copy first: it was not copied from the original
+    assert again.sources == sources
+    assert again.states(1, 2)[1] == ladder.states(1, 2)[1]
+    with pytest.raises(ValueError, match="read-only"):
+        again.states(0, 0)[0].arrays["qpos"][0] = 1
+    with pytest.raises(TypeError):
+        again.states(0, 0)[0].arrays["qpos"] = 1
+
+
+@pytest.mark.parametrize("env", [planted.Board, planted.Dispatch])
+def test_a_ladder_of_views_and_methods_can_be_finished_from_every_level(env):
+    """The optimal policy, from every rung of its own demonstration, in as many steps as were left."""
+    recorder = Recorder(env())
+    recorder.reset(seed=0)
+    while not recorder.trajectories:
+        recorder.step(1)
+    ladder = Ladder.from_trajectories(recorder.trajectories)
+    left = []
+    for level in range(ladder.n_levels):
+        other = env()
+        other.reset(seed=1)
+        codec_for(other).set_state(other, ladder.states(0, level)[0])
+        left.append(next(t for t in range(1, 30) if other.step(1)[-1]["is_success"]))
+    assert left == sorted(left, reverse=True)
+    assert left[0] == recorder.trajectories[0].first_success
+    assert left[-1] < left[0]

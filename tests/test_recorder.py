@@ -116,7 +116,7 @@ def test_missing_success_is_an_error_and_a_function_will_do():
         recorder.step(0)
     recorder = Recorder(
         TimeLimit(gym.make("CartPole-v1").unwrapped, 5),
-        success=lambda observation, reward, terminated, info: abs(observation[0]) > 9,
+        success=lambda observation, reward, terminated, truncated, info: abs(observation[0]) > 9,
         only_successes=True,
     )
     recorder.reset(seed=0)

@@ -10,7 +10,8 @@ import numpy as np
 from scout_rl.archive import Array
 from scout_rl.codecs.codec import Codec, Env, State
 from scout_rl.ladder_sources import Sources
-from scout_rl.trajectory import SuccessOf, Trajectory
+from scout_rl.success import SuccessOf
+from scout_rl.trajectory import Trajectory
 
 Policy = Callable[[Any, np.random.Generator], Any]
 """(observation, generator) to an action; all of the policy's chance comes from the generator."""
@@ -100,7 +101,7 @@ def attempt(
             action = policy(observation, generator)
             actions.append(np.array(action))
             observation, reward, terminated, truncated, info = env.step(action)
-            done = bool(success(observation, float(reward), terminated, info))
+            done = success(observation, float(reward), terminated, truncated, info)
             over = bool(terminated or truncated)
         succeeded += done
         if done and (best is None or len(actions) < len(best)):
@@ -117,7 +118,7 @@ def replay(env: Env, codec: Codec, start: State, actions: list[Array], success: 
         states.append(codec.get_state(env))
         rewards.append(float(reward))
         achieved.append(_goal(observation, "achieved_goal"))
-        done = bool(success(observation, float(reward), terminated, info))
+        done = success(observation, float(reward), terminated, truncated, info)
         if done != (t == len(actions)) or ((terminated or truncated) and t < len(actions)):
             raise ValueError(
                 f"a success at step {len(actions)} was replayed from the restored start and is another episode at "

@@ -18,7 +18,8 @@ from scout_rl.codecs.packing import pack_states, unpack_states
 from scout_rl.env_attempts import Policy, solve_contexts
 from scout_rl.ladder_sources import Sources
 from scout_rl.progress import PROGRESS, Progress
-from scout_rl.trajectory import SuccessOf, Trajectory, success_reader
+from scout_rl.success import Success, success_reader
+from scout_rl.trajectory import Trajectory
 
 FRACTIONS = (0.0, 0.25, 0.5, 0.75, 0.9)
 """Progress of levels 0..4, the paper's."""
@@ -55,6 +56,11 @@ class Ladder:
             for level, states in enumerate(levels):
                 if not states:
                     raise ValueError(f"cell ({context}, {level}) has no state.")
+
+    def __repr__(self) -> str:
+        codecs = ", ".join(sorted({state.codec for state in self._every_state()}))
+        states = f"{len(self._every_state())} states of the {codecs} codec"
+        return f"Ladder({self.n_contexts} contexts, {self.n_levels} levels, {states})"
 
     @property
     def n_contexts(self) -> int:
@@ -151,7 +157,7 @@ class Ladder:
         codec: Codec | None = None,
         attempts: int = 5,
         horizon: int = 1000,
-        success: str | SuccessOf | None = None,
+        success: Success | None = None,
         fractions: Sequence[float] = FRACTIONS,
         progress: str | Progress = "time",
         seed: int = 0,

@@ -16,7 +16,7 @@ from scout_rl.codecs.codec import Codec, Env, State, is_made
 from scout_rl.codecs.compare import difference
 from scout_rl.codecs.replay import continue_play, play, sample_actions
 from scout_rl.ladder import Ladder
-from scout_rl.trajectory import SuccessOf, success_reader
+from scout_rl.success import SUCCESS_KEYS, Success, success_reader
 
 ALMOST_THE_SAME = 0.02
 """Neighbours closer than this share of the context's mean distance between neighbours are warned of."""
@@ -73,7 +73,7 @@ def validate(
     holds: Callable[[Env], bool] | None = None,
     settle: Sequence[Any] = (),
     held_levels: Collection[int] | None = None,
-    success: str | SuccessOf | None = None,
+    success: Success | None = None,
     goals: Sequence[Array] | None = None,
     horizon: int = 5,
     seed: int = 0,
@@ -153,31 +153,28 @@ class _Checks:
                 return [f"does not hold: dropped after {number} settling steps"]
         return []
 
-    def already_success(self, state: State, success: str | SuccessOf | None) -> list[str]:
+    def already_success(self, state: State, success: Success | None) -> list[str]:
         """From the restored info, the goal environment's own test, or one step that does nothing."""
         observation, info = self.codec.set_state(self.env, state)
         base = self.env.unwrapped
         own_test = getattr(base, "_is_success", None)
-        if callable(success):
-            found = bool(success(observation, 0.0, False, info))
-        elif any(key in info for key in _keys(success)):
-            found = success_reader(success, self.env)(observation, 0.0, False, info)
+        read = success_reader(success, self.env)
+        if callable(success) or any(key in info for key in _keys(success)):
+            found = read(observation, 0.0, False, False, info)
         elif own_test is not None and isinstance(observation, dict):
             found = bool(own_test(observation["achieved_goal"], observation["desired_goal"]))
         else:
             still = _do_nothing(self.env.action_space)
             if still is None:
                 return []
-            observation, reward, terminated, _, info = self.env.step(still)
+            observation, reward, terminated, truncated, info = self.env.step(still)
             if not any(key in info for key in _keys(success)):
                 return []
-            found = success_reader(success, self.env)(observation, float(reward), terminated, info)
+            found = read(observation, float(reward), terminated, truncated, info)
         return ["a level-0 start that is already a success"] if found else []
 
 
-def _keys(success: str | SuccessOf | None) -> tuple[str, ...]:
-    from scout_rl.trajectory import SUCCESS_KEYS
-
+def _keys(success: Success | None) -> tuple[str, ...]:
     return (success,) if isinstance(success, str) else SUCCESS_KEYS
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from scout_rl.archive import Array, archive_bytes, parse_archive
 from scout_rl.codecs.codec import Codec, Env, State
 from scout_rl.codecs.compare import flatten
-from scout_rl.trajectory import SuccessOf, Trajectory
+from scout_rl.success import Success, binary
+from scout_rl.trajectory import Trajectory
 
 STATE_KEY, LENGTH_KEY = "scout_state", "scout_state_bytes"
 """Where our states are in a dataset's infos: one row of bytes a state, and how many of them count."""
@@ -57,7 +58,7 @@ def from_minari(
     env: Env | None = None,
     codec: Codec | None = None,
     *,
-    success: str | SuccessOf | None = None,
+    success: Success | None = None,
     episodes: Iterable[int] | None = None,
     tolerance: float = 1e-6,
 ) -> list[Trajectory]:
@@ -103,7 +104,7 @@ def _stored(episode: Any, metadata: dict[str, Any]) -> Trajectory:
         states=tuple(states),
         actions=np.asarray(episode.actions),
         rewards=np.asarray(episode.rewards),
-        success=np.asarray(episode.infos["success"][1:], dtype=bool),
+        success=np.array([binary(value, "info['success'] is") for value in episode.infos["success"][1:]], dtype=bool),
         achieved=observations.get("achieved_goal"),
         desired=observations["desired_goal"][0] if "desired_goal" in observations else None,
         observations=observations,
@@ -118,7 +119,7 @@ def _replayed(
     metadata: dict[str, Any],
     env: Env,
     codec: Codec | None,
-    success: str | SuccessOf | None,
+    success: Success | None,
     tolerance: float,
 ) -> Trajectory:
     from scout_rl.recorder import Recorder

@@ -16,7 +16,8 @@ from scout_rl.archive import Array
 from scout_rl.codecs import codec_for
 from scout_rl.codecs.codec import Codec, Env, State
 from scout_rl.codecs.compare import flatten
-from scout_rl.trajectory import SuccessOf, Trajectory, success_reader
+from scout_rl.success import Success, success_reader
+from scout_rl.trajectory import Trajectory
 
 __all__ = ["Recorder", "Trajectory"]
 
@@ -24,8 +25,8 @@ __all__ = ["Recorder", "Trajectory"]
 class Recorder(gymnasium.Wrapper):  # type: ignore[misc]
     """Records states (through the codec), actions, rewards, success and achieved goals.
 
-    ``success`` is a key of info or a function of (observation, reward, terminated, info); without it the
-    usual keys are looked for, and missing ones are an error. ``achieved(observation)`` gives the achieved
+    ``success`` is a key of info or a function of (observation, reward, terminated, truncated, info); without it
+    the usual keys are looked for, and missing ones are an error. ``achieved(observation)`` gives the achieved
     goal where observations have no ``achieved_goal``. Finished episodes are in ``trajectories``.
     """
 
@@ -34,7 +35,7 @@ class Recorder(gymnasium.Wrapper):  # type: ignore[misc]
         env: Env,
         codec: Codec | None = None,
         *,
-        success: str | SuccessOf | None = None,
+        success: Success | None = None,
         achieved: Callable[[Any], Any] | None = None,
         observations: bool = False,
         only_successes: bool = False,
@@ -69,7 +70,7 @@ class Recorder(gymnasium.Wrapper):  # type: ignore[misc]
             raise ValueError("reset the Recorder before stepping it.")
         self._episode.actions.append(np.array(action))
         self._episode.rewards.append(float(reward))
-        self._episode.success.append(bool(self._success(observation, float(reward), terminated, info)))
+        self._episode.success.append(self._success(observation, float(reward), terminated, truncated, info))
         self._see(observation)
         if terminated or truncated:
             self.finish(terminated=bool(terminated), truncated=bool(truncated))

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from scout_rl.archive import Array, read_archive, write_archive
-from scout_rl.codecs.codec import Env, State
+from scout_rl.codecs.codec import State
 from scout_rl.codecs.packing import pack_states, unpack_states
-
-SUCCESS_KEYS = ("is_success", "success")
-"""Where environments commonly put their success indicator."""
-
-SuccessOf = Callable[[Any, float, bool, dict[str, Any]], bool]
-"""Success of one step from its observation, reward, termination and info."""
+from scout_rl.success import binary
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +41,16 @@ class Trajectory:
         for name, values in {"rewards": self.rewards, "success": self.success}.items():
             if len(values) != steps:
                 raise ValueError(f"{name} has {len(values)} entries; the trajectory has {steps} steps.")
+        if np.asarray(self.success).dtype != bool:
+            for number, value in enumerate(self.success):
+                binary(value, f"success[{number}] is")
 
     def __len__(self) -> int:
         return len(self.actions)
+
+    def __repr__(self) -> str:
+        end = "no success" if self.first_success is None else f"first success at state {self.first_success}"
+        return f"Trajectory({len(self)} steps, {end}, seed {self.seed})"
 
     @property
     def first_success(self) -> int | None:
@@ -84,22 +85,3 @@ class Trajectory:
             truncated=meta["truncated"],
             seed=meta["seed"],
         )
-
-
-def success_reader(success: str | SuccessOf | None, env: Env) -> SuccessOf:
-    """How to read success: a key of info, a function, or one of the usual keys; missing is an error."""
-    if callable(success):
-        return success
-    keys = SUCCESS_KEYS if success is None else (success,)
-
-    def read(observation: Any, reward: float, terminated: bool, info: dict[str, Any]) -> bool:
-        for key in keys:
-            if key in info:
-                return bool(info[key])
-        name = type(env.unwrapped).__name__
-        raise ValueError(
-            f"info of {name} has no {' or '.join(map(repr, keys))}: say what success is, "
-            f"success=lambda observation, reward, terminated, info: ..."
-        )
-
-    return read

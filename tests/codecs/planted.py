@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, ClassVar
 
 import gymnasium as gym
 import mujoco
 import numpy as np
 
+from scout_rl.archive import pack_json
+from scout_rl.codecs.codec import State
 from scout_rl.codecs.deepcopy import DeepcopyCodec
 from scout_rl.codecs.goal_env import GoalEnvCodec
 from scout_rl.codecs.mujoco import MujocoCodec
@@ -216,3 +219,150 @@ class WrongObservation(WalkCodec):
     def set_state(self, env, state, **options):
         observation, info = super().set_state(env, state, **options)
         return observation + 1.0, info
+
+
+class Base(gym.Env):
+    """Nine numbers, three actions; success when they sum to eight."""
+
+    observation_space = gym.spaces.Box(-100, 100, (9,), np.float64)
+    action_space = gym.spaces.Discrete(3)
+
+    def _done(self):
+        reached = bool(self._get_obs().sum() >= 8)
+        return self._get_obs(), float(reached), reached, False, {"is_success": reached}
+
+
+class Board(Base):
+    """A board, and a flat view of it through which the steps write."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.board = np.zeros((3, 3))
+        self.flat = self.board.ravel()
+        self.at = 0
+        return self._get_obs(), {}
+
+    def _get_obs(self):
+        return self.board.ravel().copy()
+
+    def step(self, action):
+        self.at = (self.at + int(action)) % 9
+        self.flat[self.at] += 1
+        return self._done()
+
+
+class Robot:
+    def __init__(self) -> None:
+        self.x = np.zeros(9)
+
+    def left(self) -> None:
+        self.x[0] += 1
+
+    def __right(self) -> None:
+        self.x[1] += 1
+
+    def moves(self):
+        return [self.left, self.__right]
+
+
+def push(robot, amount=1):
+    robot.x[2] += amount
+
+
+class Dispatch(Base):
+    """Moves are methods of a robot: listed, partial, of an array, of a generator, and the next phase's."""
+
+    def __init__(self) -> None:
+        self.robot = Robot()
+        self.moves = [*self.robot.moves(), functools.partial(push, self.robot, amount=2)]
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.robot.x[:] = 0
+        self.draw = self.np_random.random
+        self.trace = []
+        self.note = self.trace.append
+        self.phase = self._first
+        return self._get_obs(), {}
+
+    def _get_obs(self):
+        return np.r_[self.robot.x[:7], len(self.trace), self.robot.x[8]]
+
+    def _first(self):
+        self.robot.x[3] += 0.01 * self.draw()
+        self.phase = self._second
+
+    def _second(self):
+        self.robot.x[4] += 0.01
+        self.note(1)
+        self.phase = self._first
+
+    def step(self, action):
+        self.moves[int(action)]()
+        self.phase()
+        return self._done()
+
+
+class Closed(Base):
+    """A move that holds the robot in its closure, out of a restore's reach."""
+
+    def __init__(self) -> None:
+        robot = self.robot = Robot()
+        self.moves = {"left": lambda: robot.left()}
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.robot.x[:] = 0
+        return self._get_obs(), {}
+
+    def _get_obs(self):
+        return self.robot.x.copy()
+
+    def step(self, action):
+        self.moves["left"]()
+        return self._done()
+
+
+class TearsApart(DeepcopyCodec):
+    """Copies what it can and says nothing of what it cannot."""
+
+    def get_state(self, env):
+        captured = self._capture(env.unwrapped)
+        arrays = {f"attributes/{name}": array for name, array in captured.arrays.items()}
+        return State({"attributes": pack_json(captured.value), **arrays}, self.key, self.library)
+
+
+class Rewarded(Base):
+    """What a step earns depends on the step counter, which a restore starts anew; a wall after ten steps."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x, self.count = np.zeros(9), 0
+        return self._get_obs(), {}
+
+    def _get_obs(self):
+        return self.x.copy()
+
+    def step(self, action):
+        self.count += 1
+        self.x[int(action)] += 0.1
+        return self._get_obs(), 1 - 0.01 * self.count, False, self.count >= 40, {}
+
+
+class RewardedCodec(DeepcopyCodec):
+    def __init__(self) -> None:
+        super().__init__(counters=("count",))
+
+
+class Waits(gym.Wrapper):
+    """Changes actions, and resets in the middle of an episode: what the innermost is given is another story."""
+
+    def step(self, action):
+        result = self.env.step((action + 1) % 3)
+        if self.env.unwrapped.at == 4:
+            self.env.reset()
+        return result
+
+
+class Bag(list):
+    """A list with a name: more than its attributes."""

@@ -170,6 +170,41 @@ def test_environment_whose_own_reset_shows_the_wrong_thing_is_noted():
     assert "reset() itself shows another observation than its state" in verdict.check("observation").text
 
 
+def test_code_that_a_restore_tears_from_its_data():
+    """All restores are equally frozen: only the original tells."""
+    text = "state 0 goes on otherwise than the uninterrupted episode: step 1/observation[0]"
+    verdict = caught(planted.Closed, planted.TearsApart(), "original", text, new_process=True)
+    assert verdict.failed == ("original",)
+    assert verdict.check("new process").status == "pass"
+
+
+@pytest.mark.parametrize("env", [planted.Board, planted.Dispatch])
+def test_views_and_bound_methods_restore_exactly(env):
+    verdict = verify_codec(env)
+    assert verdict.ok, str(verdict)
+    assert verdict.check("new process").status == "pass"
+    assert verdict.check("original").text.startswith("goes on as the uninterrupted episode did, over ")
+    assert verdict.drift.after is None
+
+
+def test_counter_that_starts_anew_is_no_drift_of_the_environment():
+    verdict = verify_codec(planted.Rewarded, planted.RewardedCodec(), new_process=False)
+    assert verdict.ok, str(verdict)
+    assert verdict.drift.after.size == pytest.approx(0.2)  # the counter stood at 10, then 20
+
+
+def test_wrapper_that_changes_actions_and_resets_is_no_drift_of_the_environment():
+    verdict = verify_codec(lambda: planted.Waits(planted.Board()), new_process=False)
+    assert verdict.ok, str(verdict)
+
+
+def test_codec_that_claims_nothing_is_not_held_to_the_original():
+    verdict = verify_codec("Ant-v5", new_process=False)
+    assert verdict.ok
+    assert verdict.drift.after is not None
+    assert verdict.check("original").status == "skipped"
+
+
 def test_environment_no_array_can_hold_is_refused_by_name():
     env = planted.Walk()
     env.reset(seed=0)

@@ -15,6 +15,7 @@ def test_the_examples_run(tmp_path, monkeypatch, capsys):
     exec(compile(first, str(PAGE), "exec"), names)
     assert names["verdict"].ok
     assert names["report"].ok, str(names["report"])
+    assert not names["report"].warnings, str(names["report"])
     assert (names["ladder"].n_contexts, names["ladder"].n_levels) == (3, 5)
     assert (tmp_path / "ladder.npz").exists()
     assert names["env"].unwrapped.goal.tolist() == names["observation"]["desired_goal"].tolist()

@@ -66,6 +66,14 @@ class State:
     def __hash__(self) -> int:
         return hash(self.sha256)
 
+    def __repr__(self) -> str:
+        size = sum(array.nbytes for array in self.arrays.values())
+        return f"State({self.codec!r}, {len(self.arrays)} arrays, {size:,} bytes, sha256 {self.sha256[:12]})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and deepcopy, which know no mapping proxies."""
+        return type(self), (dict(self.arrays), self.codec, dict(self.library))
+
     def replace(self, **arrays: Array) -> State:
         """The same state with some arrays exchanged."""
         return State({**self.arrays, **arrays}, self.codec, self.library)

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from scout_rl.archive import Array, pack_json
-from scout_rl.codecs.attributes import Capture, own_packages
+from scout_rl.codecs.attributes import Capture
 from scout_rl.codecs.codec import Env, Start, State, check_origin, installed, restart
+from scout_rl.codecs.kinds import own_packages
 from scout_rl.codecs.restoring import Restore
 
 STORED_APART = ("grid", "agent_pos", "agent_dir", "carrying", "step_count")

@@ -17,8 +17,9 @@ import mujoco
 import numpy as np
 
 from scout_rl.archive import Array, pack_json
-from scout_rl.codecs.attributes import Capture, is_env, own_packages
+from scout_rl.codecs.attributes import Capture
 from scout_rl.codecs.codec import Env, Start, State, check_origin, installed, restart
+from scout_rl.codecs.kinds import is_env, own_packages
 from scout_rl.codecs.restoring import Restore
 
 # fmt: off
@@ -123,8 +124,8 @@ class MujocoCodec:
         return state.arrays.get(f"attributes/{self.goal_attribute}")
 
     def left_out(self, env: Env) -> list[str]:
-        """Attributes that a state does not carry and that are no constants."""
-        simulator = ("mujoco._structs", "gymnasium.envs.mujoco.mujoco_rendering")
+        """Attributes that a state does not carry and that are neither constants nor windows into the simulator."""
+        simulator = ("mujoco._structs", "gymnasium.envs.mujoco.mujoco_rendering", "PyCapsule")
         return [name for name in self._capture(env.unwrapped).left_out if not any(s in name for s in simulator)]
 
     def counters(self) -> dict[str, Any]:

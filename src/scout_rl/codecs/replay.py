@@ -9,8 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -64,37 +63,6 @@ def last_observation(playback: Playback, fallback: Any) -> Any:
     ends = ("reward", "terminated", "truncated")
     seen = {k.split("/", 1)[1]: v for k, v in at_step(playback, last).items()}
     return {k: v for k, v in seen.items() if k not in ends} or fallback
-
-
-class Watched:
-    """The last observation of an environment, and whether its reset gave it."""
-
-    observation: Any = None
-    just_reset: bool = False
-
-
-@contextmanager
-def watching(base: Env) -> Iterator[Watched]:
-    """Note what the innermost environment shows, below all wrappers."""
-    watched = Watched()
-    own_reset, own_step = base.reset, base.step
-
-    @functools.wraps(own_reset)
-    def reset(*args: Any, **kwargs: Any) -> Any:
-        result = own_reset(*args, **kwargs)
-        watched.observation, watched.just_reset = copy.deepcopy(result[0]), True
-        return result
-
-    def step(action: Any) -> Any:
-        result = own_step(action)
-        watched.observation, watched.just_reset = copy.deepcopy(result[0]), False
-        return result
-
-    base.reset, base.step = reset, step
-    try:
-        yield watched
-    finally:
-        del base.reset, base.step
 
 
 def sample_actions(env: Env, seed: int, count: int) -> list[Any]:

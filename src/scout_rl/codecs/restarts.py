@@ -14,8 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from scout_rl.archive import content_hash
-from scout_rl.codecs.attributes import SKIPPED, Capture, is_env
+from scout_rl.codecs.attributes import Capture
 from scout_rl.codecs.codec import Codec, Env, State, layers
+from scout_rl.codecs.kinds import SKIPPED, is_env
 
 STEPS_WATCHED = 6
 LONGEST_LIMIT = 2000

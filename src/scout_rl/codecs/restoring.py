@@ -7,6 +7,7 @@ allowed, already imported packages can be named.
 from __future__ import annotations
 
 import collections
+import functools
 import random
 import sys
 from collections.abc import Callable, Iterable
@@ -15,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from scout_rl.archive import Array
-from scout_rl.codecs.attributes import class_name
+from scout_rl.codecs.held_code import bind
+from scout_rl.codecs.kinds import class_name
+from scout_rl.codecs.sharing import checksum, laid_out, view_of
 
 BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _MISSING = object()
@@ -89,7 +92,15 @@ class Restore:
                 raise ValueError(f"the environment has no {path!r} yet: reset it once before restoring.")
             self._made[number] = live
         elif kind == "array":
-            self._made[number] = np.array(self._arrays[node[1]])
+            stored = self._arrays[node[1]]
+            self._made[number] = np.array(stored) if len(node) == 2 else laid_out(stored, node[2])
+        elif kind == "view":
+            self._made[number] = self._view(node, path)
+        elif kind == "method":
+            owner = self._decode(node[1], getattr(live, "__self__", _MISSING), path)
+            self._made[number] = bind(owner, node[2], path)
+        elif kind == "partial":
+            self._made[number] = self._partial(node, live, path)
         elif kind == "env":
             self._made[number] = live
             self._fill_env(live, node, path)
@@ -110,6 +121,27 @@ class Restore:
                 object.__setattr__(made, name, self._decode(encoded, child, f"{path}/{name}"))
         else:
             self._container(number, node, live, path)
+
+    def _view(self, node: list[Any], path: str) -> Array:
+        _, name, encoded, offset, shape, strides, kind, writeable, captured = node
+        owner, stored = self._decode(encoded, _MISSING, path), self._arrays[name]
+        view = view_of(owner, offset, shape, strides, owner.dtype if kind is None else np.dtype(kind))
+        if stored.shape != view.shape:
+            raise ValueError(f"{path} lies in the memory of another array: its shape cannot become {stored.shape}.")
+        if checksum(stored) != captured:
+            view[...] = stored  # edited since: the edit is seen through the owner, too
+        view.flags.writeable = writeable
+        return view
+
+    def _partial(self, node: list[Any], live: Any, path: str) -> Any:
+        _, function, arguments, words = node
+        old = live if isinstance(live, functools.partial) else functools.partial(int)
+        before = [*old.args, *[_MISSING] * len(arguments)]
+        decoded = [self._decode(a, b, f"{path}.{i}") for i, (a, b) in enumerate(zip(arguments, before, strict=False))]
+        named = {k: self._decode(v, old.keywords.get(k, _MISSING), f"{path}.{k}") for k, v in words}
+        return functools.partial(
+            self._decode(function, _MISSING if old is not live else old.func, path), *decoded, **named
+        )
 
     def _container(self, number: int, node: list[Any], live: Any, path: str) -> None:
         kind = node[0]

@@ -21,9 +21,9 @@ from scout_rl.codecs.replay import (
     last_observation,
     play,
     sample_actions,
-    watching,
 )
 from scout_rl.codecs.restarts import check_time_limit, check_wrappers
+from scout_rl.codecs.uninterrupted import Stretch, check_original, watching
 from scout_rl.codecs.verdict import Check, Drift, Verdict
 
 
@@ -40,7 +40,7 @@ class Trial:
         self.states: list[State] = []
         self.originals: list[Playback] = []
         self.restored: list[Playback] = []
-        self.seen: list[tuple[dict[str, Array], bool]] = []
+        self.stretches: list[Stretch] = []
         self._roll_out(codec)
 
     def _roll_out(self, codec: Codec | None) -> None:
@@ -51,7 +51,7 @@ class Trial:
             self.codec = codec if codec is not None else codec_for(self.env)
             for action_seed in self.seeds:
                 self.states.append(self.codec.get_state(self.env))
-                self.seen.append((flatten(watched.observation), watched.just_reset))
+                self.stretches.append(watched.begin())
                 playback = continue_play(self.env, observation, self.actions(action_seed))
                 self.originals.append(playback)
                 observation = last_observation(playback, observation)
@@ -77,6 +77,7 @@ class Trial:
         self._check_round_trip()
         self._check_restore_twice()
         self._check_fresh_env()
+        self.checks.append(Check("original", *check_original(self.env, self.codec, self.states, self.stretches)))
         self._check_goal()
         self._check_form()
         self.checks.append(Check("time limit", *check_time_limit(self)))
@@ -180,10 +181,10 @@ class Trial:
         missing = sorted(set(self.reset_info) - set(info))
         note = f"info lacks {', '.join(missing)}, which reset() gives" if missing else None
         if problem is None and getattr(self.codec, "exact", False):
-            for (seen, just_reset), state in zip(self.seen, self.states, strict=True):
+            for stretch, state in zip(self.stretches, self.states, strict=True):
                 now, _ = self.codec.set_state(self.env.unwrapped, state)
-                found = difference(flatten(now), seen)
-                if found is not None and just_reset:
+                found = difference(flatten(now), stretch.seen)
+                if found is not None and stretch.just_reset:
                     note = f"reset() itself shows another observation than its state: {found}"
                 elif found is not None:
                     problem = f"the observation of a state is not the original's: {found}"
