@@ -125,6 +125,8 @@ def test_stopped_it_leaves_nothing_behind(scouted, tmp_path, sent, code):
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.05)
+    for worker in workers:
+        os.kill(worker, signal.SIGSTOP)  # so that it cannot be done before the signal comes
     assert list(tmp_path.glob(f"{repeat.PREFIX}*"))
     process.send_signal(sent)
     assert process.wait(60) == code
