@@ -119,8 +119,8 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def digest(before: str, context: ArrayLike, level: ArrayLike, success: ArrayLike) -> str:
     """Of the windows so far and one more."""
-    cells = np.array([context, level, success], np.int64)
-    return hashlib.sha256(before.encode() + cells.tobytes()).hexdigest()
+    cells = np.asarray(context, np.int64).tobytes() + np.asarray(level, np.int64).tobytes()
+    return hashlib.sha256(before.encode() + cells + np.asarray(success, bool).tobytes()).hexdigest()
 
 
 def check_digest(records: RecordWriter, restored: Restored) -> None:
