@@ -119,7 +119,12 @@ def test_another_seed_is_another_run(scouted, capsys, tmp_path):
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_stopped_it_leaves_nothing_behind(scouted, tmp_path, sent, code):
     words = [sys.executable, "-m", "scout_rl.cli", "repeat", str(scouted)]
-    process = subprocess.Popen(words, env={**os.environ, "TMPDIR": str(tmp_path)}, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        words,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+    )
     deadline = time.monotonic() + 120
     while not (workers := children(process.pid)):
         assert time.monotonic() < deadline
