@@ -12,10 +12,7 @@ from scout_rl import rules
 from scout_rl.learners import learner_constants, make_learner
 from scout_rl.presets import Preset, preset_constants
 from scout_rl.rules.rule import Rule, require
-from scout_rl.settings import Setting, setting
-
-SCHEDULES = ("T_anneal", "T")
-"""Constants that count windows of the budget."""
+from scout_rl.settings import SCHEDULES, Setting, setting
 
 
 @dataclass(frozen=True, kw_only=True)

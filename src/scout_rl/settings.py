@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+SCHEDULES = ("T_anneal", "T")
+"""Constants of rules that count windows of the budget: a setting's ``schedule_share`` of it."""
+
 
 class Bound(NamedTuple):
     """A closed range of a feature that the family computes for a context (such as ``solution_length``)."""

@@ -151,6 +151,13 @@ def as_run_folder(folder, told, groups, *, held_out=20):
     return folder
 
 
+def played_folder(path, windows, *, reach):
+    """A run folder that SCOUT played with six contexts; its curve rises to 1 at window ``reach``."""
+    play(path, steadily(lambda c: 1.0, every=15), n_contexts=6, windows=windows, rollouts=8)
+    told = config(windows=windows, constants=rules.Scout().constants())
+    return as_run_folder(path, told, {"all": curve(reach, at=range(0, windows + 1, 20))})
+
+
 def written(folder, setting, rule, seed, groups, *, about=None, **others):
     """The summary of a compact record in ``folder`` with these held-out curves; ``about`` as in `write_compact`."""
     told = config(setting=setting, rule=rule, seed=seed, **others)

@@ -14,7 +14,7 @@ from scout_rl.cli import main
 from scout_rl.compact import unpack
 from scout_rl.report.build import report
 from scout_rl.report.runs import load
-from tests.report.planted import as_run_folder, config, curve, play, staircase, steadily, write_compact
+from tests.report.planted import as_run_folder, config, curve, played_folder, staircase, write_compact
 
 AT = np.arange(0, 121, 20)
 
@@ -41,10 +41,7 @@ def record(tmp_path):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A run folder of 40 windows."""
-    path = tmp_path_factory.mktemp("whole") / "run"
-    play(path, steadily(lambda c: 1.0, every=15), n_contexts=6, windows=40, rollouts=8)
-    told = config(windows=40, constants=rules.Scout().constants())
-    return as_run_folder(path, told, {"all": curve(20, at=range(0, 41, 20))})
+    return played_folder(tmp_path_factory.mktemp("whole") / "run", 40, reach=20)
 
 
 @pytest.fixture

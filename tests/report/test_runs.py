@@ -6,7 +6,6 @@ import shutil
 import numpy as np
 import pytest
 
-from scout_rl import rules
 from scout_rl.compact import pack
 from scout_rl.families import load_bank
 from scout_rl.report.conditions import group
@@ -15,16 +14,13 @@ from scout_rl.report.metrics import summarise
 from scout_rl.report.replay import WORDS, replay
 from scout_rl.report.runs import find, load
 from scout_rl.settings import setting
-from tests.report.planted import as_run_folder, config, curve, play, staircase, steadily, write_compact
+from tests.report.planted import config, curve, played_folder, staircase, write_compact
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A run folder of 100 windows, its curve rising to 1 at window 80."""
-    path = tmp_path_factory.mktemp("runs") / "run"
-    play(path, steadily(lambda c: 1.0, every=15), n_contexts=6, windows=100, rollouts=8)
-    told = config(windows=100, constants=rules.Scout().constants())
-    return as_run_folder(path, told, {"all": curve(80, at=range(0, 101, 20))})
+    return played_folder(tmp_path_factory.mktemp("runs") / "run", 100, reach=80)
 
 
 def test_a_folder_and_its_compact_record_are_the_same_run(folder, tmp_path):

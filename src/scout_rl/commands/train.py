@@ -77,8 +77,9 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
             track: Also log to TensorBoard, or to W&B or trackio where installed.
             out: Folder of runs; this one goes to OUT/SETTING/RULE/SEED (and whatever is not the default).
         """
-        from scout_rl.run_config import SCHEDULES, RunConfig
+        from scout_rl.run_config import RunConfig
         from scout_rl.run_path import run_path
+        from scout_rl.settings import SCHEDULES
 
         changed = {
             name: value

@@ -16,13 +16,11 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from scout_rl import rules
 from scout_rl.report.run import About
-from scout_rl.settings import SETTINGS
+from scout_rl.settings import SCHEDULES, SETTINGS
 
 NOT_IDENTITY = ("seed", "checkpoint_every")
 OF_THE_RULE = ("rule", "constants")
 REFERENCE = "scout"
-SCHEDULES = ("T_anneal", "T")
-"""Constants that a run's budget sets."""
 ADDED_LATER = {"preset": "tuned"}
 """Fields that the first records do not have, with what they were."""
 LEARNER_ADDED_LATER = {"clip_targets": False, "random_each": False, "random_hold": 1, "target_entropy": -1.0}
