@@ -33,6 +33,8 @@ def main() -> None:
     parser.add_argument("--reward", default="success", choices=("success", "cost"))
     parser.add_argument("--windows", type=int, default=0, help="budget; 0 takes the setting's")
     parser.add_argument("--setting", default="doorkey")
+    parser.add_argument("--ladder", default="manual", choices=("manual", "solver"))
+    parser.add_argument("--levels", type=int, default=5, help="of the ladder")
     given = parser.parse_args()
     use_compilation_cache()
     stock = MiniGrid.simulator
@@ -42,6 +44,8 @@ def main() -> None:
         rule=given.rule,
         seed=given.seed,
         windows=given.windows,
+        ladder=given.ladder,
+        levels=given.levels,
         learner={"reward": given.reward},
     )
     curve: list[tuple[int, float]] = []

@@ -1,13 +1,14 @@
 """The command line: what a newcomer types, what it prints, what it leaves behind."""
 
 import csv
+import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from scout_rl.cli import main
+from scout_rl.cli import READER_LEFT, main
 
 
 def test_simulate_prints_and_writes(tmp_path, capsys):
@@ -50,6 +51,19 @@ def test_help():
     out = subprocess.run([sys.executable, "-m", "scout_rl", "--help"], capture_output=True, text=True, check=True)
     assert "simulate" in out.stdout
     assert "Compare allocation rules" in out.stdout
+
+
+@pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["campaign", "status", "campaigns/evidence.toml"]])
+def test_a_reader_that_leaves_gets_no_traceback(words):
+    """``scout ... | head -0``: with the pipe's other end closed before the first word, however much is buffered."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer) as closed:
+        left = subprocess.run(
+            [sys.executable, "-m", "scout_rl", *words], stdout=closed, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert left.returncode in (1, READER_LEFT)  # 1: rich caught it first
+    assert left.stderr == ""
 
 
 @pytest.mark.parametrize(("preset", "updates"), [("tuned", 128), ("paper", 16)])

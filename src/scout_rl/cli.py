@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+READER_LEFT = 141
+"""What a shell reports of a command whose reader closed the pipe: 128 + SIGPIPE."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one subcommand; a refusal is one sentence and exit code 2."""
+    """Run one subcommand; a refusal is one sentence and exit code 2. ``scout ... | head`` ends without a traceback."""
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            sys.stdout.flush()  # here, not at exit, where nobody catches what it raises
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes nowhere
+        return READER_LEFT
+
+
+def _run(arguments: list[str] | None) -> int:
     try:
         import rich  # noqa: F401
         import tyro

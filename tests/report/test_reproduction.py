@@ -143,7 +143,7 @@ def test_the_headline_counts_a_claim_once_and_by_seeds(tmp_path):
     # SCOUT's final, and the target start's final and area (0.75 beside 0.838 and 0.633): three claims in each setting
     assert f"So far: {len(rows())} rows. {claims} claims of the paper: 6 reproduced, {claims - 6} not yet run." in told
     assert "0 on five or more, 3 on three or four, 3 on one or two." in told
-    assert "`doorkey-limited` asks 7 a second time, on 1 seed: 1 reproduced, 2 stronger, 4 not yet run" in told
+    assert "`doorkey-limited` asks 8 a second time, on 1 seed: 2 reproduced, 2 stronger, 4 not yet run" in told
     assert "| reproduced | 6 | 0 | 3 | 3 |" in page
     without = [r for r in rows() if not r.again and not answer(r, []).claimed]  # not run, and no claim for all that
     assert ("fetch-conflict", "random") in {(r.setting, r.rule) for r in without}

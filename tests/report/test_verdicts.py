@@ -156,6 +156,19 @@ def test_a_ratio_that_the_paper_prints(tmp_path, share, verdict):
     assert f"{1 / share:.2f} times the rule's" in told.note
 
 
+def test_seeds_solved_are_shares(tmp_path):
+    """tab:sixtask: 6 of 6 beside 3 of 6. Here 3 of 3 beside 1 of 3 (ends at 0.5 and above count): +2/3, median +1."""
+    runs = [written(tmp_path, "doorkey", "scout", seed, {"all": curve(20, at=AT)}) for seed in (100, 101, 102)]
+    runs += [
+        written(tmp_path, "doorkey", "target", seed, {"all": curve(20, final=final, at=AT)})
+        for seed, final in ((100, 0.5), (101, 0.49), (102, 0.0))
+    ]
+    (asked,) = [r for r in verdicts.rows() if (r.setting, r.metric) == ("doorkey", "solved")]
+    told = verdicts.answer(asked, blocks_of(runs))
+    assert (told.ours.point, told.difference.point) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert (told.paper_difference, told.verdict) == (0.5, "reproduced")
+
+
 def test_a_comparison_of_two_learners_says_so(tmp_path):
     """A record that does not say what it ran on beside one that does, seed by seed."""
     groups = {"all": curve(60, at=AT)}

@@ -17,17 +17,18 @@ from scout_rl.report.durations import durations_table
 from scout_rl.report.glance import glance_table, put_into
 from scout_rl.report.headline import headline
 from scout_rl.report.judging import LOSES, RULES, TIE, VERDICTS
-from scout_rl.report.metrics import Summary, summarise
+from scout_rl.report.metrics import SOLVED, Summary, summarise
 from scout_rl.report.runs import find, load
 from scout_rl.report.statistics import RESAMPLES
 from scout_rl.report.tables import MISSING, Table, markdown, shown, shown_interval
-from scout_rl.report.verdicts import Answer, Row, answer, rows
+from scout_rl.report.verdicts import SHARE, Answer, Row, answer, rows
 
 METRICS = {
     "auc": "AUC",
     "worst_auc": "worst-group AUC",
     "final": "final",
     "worst_final": "worst-group final",
+    SHARE: "seeds solved",
     "retained": "R_retain",
     "self": "R_self",
 }
@@ -43,9 +44,10 @@ alone, without any simulator, and no number or verdict on it is typed in.
 
 Seeds 100 to 105 are evaluation seeds; a verdict of fewer than five seeds is a first impression, not evidence. *Ours*:
 median over seeds for AUC (mean for `metaworld-conflict`), mean for final success; from three seeds on a 95% interval
-from {RESAMPLES:,} seed resamples. *Difference*: SCOUT minus the rule, median over paired seeds; for level counts, more
-levels minus fewer. *Paper's difference*: the one that it prints; ≈: the difference of its two numbers, where it prints
-none. Budgets, horizons and learners are ours ([settings](settings.md)), so compare differences, not areas.
+from {RESAMPLES:,} seed resamples. *Seeds solved*: the share that ends at {SOLVED} or above. *Difference*: SCOUT minus
+the rule, median over paired seeds (mean for seeds solved); for level counts, more levels minus fewer. *Paper's
+difference*: the one that it prints; ≈: the difference of its two numbers, where it prints none. Budgets, horizons and
+learners are ours ([settings](settings.md)), so compare differences, not areas.
 What was found out about rows that differ from the paper: [disagreements](disagreements.md).
 
 How long each took stands [at the end](#how-long-one-seed-takes-setting-by-setting). Any record can be trained again and

@@ -83,13 +83,15 @@ def sign_test(differences: Floats) -> float:
     return min(1.0, 2.0 * sum(math.comb(n, i) for i in range(k + 1)) / float(2**n))
 
 
-def paired(scout: dict[int, float], rule: dict[int, float]) -> Paired | None:
+def paired(
+    scout: dict[int, float], rule: dict[int, float], statistic: Callable[..., NDArray[np.float64]] = np.median
+) -> Paired | None:
     """Compare scores by seed; None where no seed has both."""
     seeds = sorted(scout.keys() & rule.keys())
     if not seeds:
         return None
     differences = np.array([scout[seed] - rule[seed] for seed in seeds])
-    found = bootstrap(differences, np.median, generator())
+    found = bootstrap(differences, statistic, generator())
     wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
     return Paired(found, len(seeds), wins, losses, sign_test(differences))
 

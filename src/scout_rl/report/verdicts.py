@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 from scout_rl.report import judging, paper
 from scout_rl.report.comparison import BY_MEAN, Runs, retention, window_of
 from scout_rl.report.conditions import USUAL, Condition
-from scout_rl.report.metrics import Summary, common_window
+from scout_rl.report.metrics import SOLVED, Summary, common_window
 from scout_rl.report.statistics import Interval, bootstrap, generator, paired
 from scout_rl.settings import SETTINGS
+
+SHARE = "solved"
+"""The metric that is 0 or 1 of a run: a median would be too, so shares of seeds are compared by their means."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,8 @@ def answer(row: Row, blocks: Sequence[Runs]) -> Answer:
 
 def _compared(told: Answer, value: dict[int, float], other: dict[int, float], runs: Sequence[Summary]) -> Answer:
     row, ours = told.row, told.ours
-    both = paired(*((value, other) if row.compare else (other, value)))
+    sides = (value, other) if row.compare else (other, value)
+    both = paired(*sides, np.mean if row.metric == SHARE else np.median)
     if both is None or ours is None:
         return replace(told, seeds=0)
     theirs, found, note = told.paper_difference, both.difference.point, ""
@@ -204,6 +208,7 @@ def _values(row: Row, block: Runs, condition: Condition[Summary]) -> dict[int, f
         areas = {"auc": run.auc, "worst_auc": run.worst_auc}
         if row.metric in areas:
             return areas[row.metric](window)
-        return {"final": run.final, "worst_final": run.worst_final}[row.metric]
+        ends = {"final": run.final, "worst_final": run.worst_final, SHARE: float(run.worst_final >= SOLVED)}
+        return ends[row.metric]
 
     return {run.about.seed: one(run) for run in condition.runs}
