@@ -10,7 +10,7 @@ from scout_rl import Curriculum, rules
 from scout_rl.cells import Cells
 from scout_rl.cli import main
 from scout_rl.report import pacing
-from scout_rl.report.diagnose import VERDICTS, diagnose
+from scout_rl.report.diagnose import VERDICTS, WAITING, diagnose
 from scout_rl.report.runs import load
 from scout_rl.report.stuck import REASONS
 from scout_rl.simulate.model import init_skill, practise, success_chance
@@ -212,6 +212,14 @@ def test_a_healthy_run_has_nobody_stuck(tmp_path):
     found = diagnose(load(play(tmp_path / "run", lambda c, level, w: 0.95, n_contexts=8, windows=200)))
     assert found.stuck == []
     assert "No context is stuck." in found.sentences()
+
+
+def test_what_contexts_waited_for_is_always_told(tmp_path):
+    """Eight contexts with plenty of rollouts and a level that none gets past: evidence is there, success is not."""
+    found = diagnose(load(play(tmp_path / "run", lambda c, level, w: np.where(level > 2, 0.9, 0.4), n_contexts=8)))
+    assert 0 < found.pacing.gathering < WAITING
+    assert f"{found.pacing.gathering:.0%} of the time above the target start" in " ".join(found.sentences())
+    assert "The evidence gate sets the pace" not in " ".join(found.sentences())
 
 
 def test_the_command(tmp_path, capsys):

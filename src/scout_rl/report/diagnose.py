@@ -84,11 +84,13 @@ class Diagnosis:
             )
         else:
             told.append("This rule gives contexts no frontiers of their own, so pace is judged by success alone.")
-        if found.gathering is not None and found.gathering >= WAITING:
+        if found.gathering is not None:
+            waited = f"{found.gathering:.0%} of the time above the target start a context waited for rollouts"
             told.append(
-                f"The evidence gate sets the pace: {found.gathering:.0%} of the time above the target start a context "
-                "waited for rollouts. Fewer contexts or larger windows would move faster, and might show differences "
-                "that this run hides."
+                f"The evidence gate sets the pace: {waited}. Fewer contexts or larger windows would move faster, and "
+                "might show differences that this run hides."
+                if found.gathering >= WAITING
+                else f"{waited}, the rest for success."
             )
         told.append("This is what the records of this one run show, not a run of the other schedule.")
         return told
