@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,13 +20,29 @@ from scout_rl.report.conditions import reference
 INK = "#1b1f24"
 """Text and axes; on the page it follows the reader's light or dark."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7f7f7f")
-"""Okabe and Ito's, told apart by most colour-blind readers; SCOUT is always the first."""
+"""Okabe and Ito's, told apart by most colour-blind readers; the first is SCOUT's alone."""
 DASHES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (7, 3)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "d", "p")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
 SIZE = (4.6, 3.1)
 MOST_BANDS = 5
 """With more rules than this only the first keeps its band: twelve on top of each other show nothing."""
+
+
+class Look(NamedTuple):
+    """How a rule is drawn, in every figure the same."""
+
+    colour: str
+    dash: Any
+    marker: str
+
+
+def look(i: int) -> Look:
+    """Of the rule at place ``i``. The first has colour and line for itself; no two share both colour and dash."""
+    others = len(COLOURS) - 1
+    round_, place = divmod(i - 1, others)
+    colour, dash = (0, 0) if i == 0 else (1 + place, 1 + (place + round_) % others)
+    return Look(COLOURS[colour], DASHES[dash], MARKERS[i % len(MARKERS)])
 
 
 @dataclass(frozen=True)
@@ -137,11 +153,20 @@ def _curves(block: Runs, styles: dict[str, int], *, worst: bool) -> Figure:
     figure, axes = _axes()
     for band in data.learning_curves(block, worst=worst):
         i = styles[band.label]
-        colour = COLOURS[i % len(COLOURS)]
-        style = DASHES[i % len(DASHES)]
+        colour, dash, marker = look(i)
         every = max(1, len(band.x) // 8)
-        marker = {"marker": MARKERS[i % len(MARKERS)], "markevery": (i % every, every), "markersize": 4}
-        axes.plot(band.x, band.mean, color=colour, linestyle=style, linewidth=1.6, label=band.label, **marker)
+        axes.plot(
+            band.x,
+            band.mean,
+            color=colour,
+            linestyle=dash,
+            linewidth=1.6 if i else 2.4,
+            zorder=2 if i else 3,  # SCOUT on top of the others
+            label=band.label,
+            marker=marker,
+            markevery=(i % every, every),
+            markersize=4,
+        )
         if band.deviation.any() and (i == 0 or len(styles) <= MOST_BANDS):
             low, high = np.clip([band.mean - band.deviation, band.mean + band.deviation], 0, 1)
             axes.fill_between(band.x, low, high, color=colour, alpha=0.14, linewidth=0)
@@ -161,8 +186,7 @@ def _dots(block: Runs, found: list[Score], styles: dict[str, int]) -> Figure:
     for y, row in enumerate(rows):
         i = styles[row.label]
         spread = y + (np.linspace(-0.16, 0.16, len(row.values)) if len(row.values) > 1 else np.zeros(1))
-        colour = COLOURS[i % len(COLOURS)]
-        axes.plot(row.values, spread, MARKERS[i % len(MARKERS)], color=colour, markersize=5, alpha=0.75)
+        axes.plot(row.values, spread, look(i).marker, color=look(i).colour, markersize=5, alpha=0.75)
         if len(row.values) > 1:
             axes.plot([row.middle] * 2, [y - 0.34, y + 0.34], color=INK, linewidth=2)
     axes.set_yticks(range(len(rows)), [row.label for row in rows])
@@ -234,8 +258,7 @@ def _points(rows: list[data.Points], styles: dict[str, int], name: str, x: str, 
     figure, axes = _axes()
     middle: Callable[..., Any] = np.median
     for row in rows:
-        i = styles[row.label]
-        marker, colour = MARKERS[i % len(MARKERS)], COLOURS[i % len(COLOURS)]
+        colour, _, marker = look(styles[row.label])
         if len(row.x) > 1:
             axes.plot(row.x, row.y, marker, color=colour, markersize=4, alpha=0.45)
         axes.plot(
