@@ -35,6 +35,9 @@ def main() -> None:
         if not _same(other, path):
             print(f"{path}: not the same run any more, left out")
             continue
+        if np.array_equal(unpack(other).success, unpack(path).success):
+            print(f"{path.relative_to(given.after)}: every outcome is the same")
+            continue
         runs = [summarise(load(place)) for place in (other, path)]
         window = common_window(run.at for run in runs)
         areas = [round(run.worst_auc(window), 3) for run in runs]
@@ -43,7 +46,7 @@ def main() -> None:
         print(path.relative_to(given.after), json.dumps(row))
     if apart:
         over = {limit: sum(a > limit for a in apart) for limit in (0.05, 0.1)}
-        print(f"{len(apart)} runs made twice: AUC of the worst group apart by {np.median(apart):.3f} (median)")
+        print(f"{len(apart)} runs that parted: AUC of the worst group apart by {np.median(apart):.3f} (median)")
         print(f"and {max(apart):.3f} (most); by more than {', '.join(f'{limit} in {n}' for limit, n in over.items())}")
 
 
