@@ -68,7 +68,7 @@ def main() -> None:
         }
         for band, curve in curves.items()
     }
-    print(json.dumps({**vars(given), **row}))
+    print(json.dumps({**vars(given), "bands": row}))
 
 
 if __name__ == "__main__":
