@@ -4,11 +4,14 @@ import csv
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from scout_rl.cli import READER_LEFT, main
+
+QUEUE = Path(__file__).parents[1] / "campaigns/evidence.toml"
 
 
 def test_simulate_prints_and_writes(tmp_path, capsys):
@@ -53,7 +56,7 @@ def test_help():
     assert "Compare allocation rules" in out.stdout
 
 
-@pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["campaign", "status", "campaigns/evidence.toml"]])
+@pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["campaign", "status", str(QUEUE)]])
 def test_a_reader_that_leaves_gets_no_traceback(words):
     """``scout ... | head -0``: with the pipe's other end closed before the first word, however much is buffered."""
     reader, writer = os.pipe()
