@@ -1,7 +1,7 @@
 """How long campaigns take on this machine: seconds a window measured, runs counted.
 
-    python benchmarks/campaign_time.py campaigns/*-small.toml
-    python benchmarks/campaign_time.py campaigns/evidence.toml --seed 100
+    python -m benchmarks.campaign_time campaigns/*-small.toml
+    python -m benchmarks.campaign_time campaigns/evidence.toml --seed 100
 
 A campaign keeps every core busy with runs of one thread. So does this: for every kind of run (setting, learner, its
 constants) that the files hold, one run a core is started as the campaign starts it, and ended after a few windows.

@@ -5,8 +5,8 @@ A pacing conflict needs a level of help that one group learns from and the other
 the geometries below, and prints a JSON line with the held-out success of both groups. A geometry is chosen by these
 curves alone, never by a score of SCOUT's.
 
-    python benchmarks/conflict_geometry.py --geometry short-table --level 2 --windows 600
-    python benchmarks/conflict_geometry.py --table lines.jsonl
+    python -m benchmarks.conflict_geometry --geometry short-table --level 2 --windows 600
+    python -m benchmarks.conflict_geometry --table lines.jsonl
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from development import held_out
+from benchmarks.development import held_out
 
 from scout_rl.report.metrics import REACHED
 from scout_rl.run_config import RunConfig

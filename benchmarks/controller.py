@@ -1,7 +1,7 @@
 """One window of the controller (assign 16, report 16), beside a peer's sampler and a plain Python loop.
 
-    .venv/bin/python benchmarks/controller.py            # the peer is skipped, with its reason, where it is missing
-    make peers && .venv-peers/bin/python benchmarks/controller.py
+    .venv/bin/python -m benchmarks.controller            # the peer is skipped, with its reason, where it is missing
+    make peers && .venv-peers/bin/python -m benchmarks.controller
 
 The peer is JaxUED's LevelSampler, jitted, with one entry a context (we keep five levels for each): sample 16 levels,
 update 16 scores. The Python loop is tests/rules/reference.py, the specification written out. All are measured in turn,
@@ -11,15 +11,10 @@ round after round, so that a busy machine hits all of them; the figure is the me
 from __future__ import annotations
 
 import json
-import sys
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from tests.rules.reference import ReferenceScout
 
 from scout_rl import Curriculum, rules

@@ -4,7 +4,7 @@ The paper prints no episode horizon. This trains a MiniGrid setting on a develop
 time limit of one's choice (the stock one is 640 steps; the shortest solutions have 17 on average, 25 at most), all
 else equal, and prints a JSON line.
 
-    python benchmarks/doorkey_limit.py --limit 100 --rule target --seed 40
+    python -m benchmarks.doorkey_limit --limit 100 --rule target --seed 40
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import argparse
 import json
 from dataclasses import replace
 
-from development import given_constants, held_out
+from benchmarks.development import given_constants, held_out
 
 from scout_rl.families.minigrid import MiniGrid
 from scout_rl.run_config import RunConfig

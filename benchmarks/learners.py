@@ -1,6 +1,6 @@
 """Gradient steps a second of SAC+HER here, beside SB3's, SBX's and a plain torch loop, at equal sizes.
 
-    python benchmarks/learners.py [--updates 64] [--rounds 11]
+    python -m benchmarks.learners [--updates 64] [--rounds 11]
 
 Batch 256, MLP 256x256, Fetch's shapes, HER with k=4; drawing and relabelling the minibatches is part of the time on
 every side. A round is ``--updates`` gradient steps. Each candidate has a process of its own and all usable cores (torch
@@ -8,19 +8,14 @@ takes one thread where that is faster), and they are measured in turn; a ratio i
 are not installed are left out. The last line is one JSON object: how many times as fast ours is.
 """
 
-# ruff: noqa: E402 (as a script, too, this file finds the others through the line that sets the path)
 from __future__ import annotations
 
 import argparse
 import json
 import os
 import statistics
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import numpy as np
 from benchmarks import rounds, sac_peers

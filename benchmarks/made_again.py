@@ -4,7 +4,7 @@ Records that both folders hold and that are not the same file are compared. The 
 again after the learner had been sped up (the same sums in another order, another machine):
 
     git archive d68db07 results | tar x -C /tmp
-    python benchmarks/made_again.py /tmp/results results
+    python -m benchmarks.made_again /tmp/results results
 """
 
 from __future__ import annotations

@@ -190,3 +190,7 @@ def main() -> None:
             }
         )
     )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,8 +1,8 @@
 """A whole training window on Fetch here, beside SB3's and SBX's SAC+HER and beside the floor; and what a run costs.
 
-    python benchmarks/training.py [--rounds 15] [--updates 16]
-    python benchmarks/training.py --cost [--windows 200]     checkpoint share, disk and memory of three settings
-    python benchmarks/training.py --memory [--windows 10000] resident set over many windows of a tiny simulator
+    python -m benchmarks.training [--rounds 15] [--updates 16]
+    python -m benchmarks.training --cost [--windows 200]     checkpoint share, disk and memory of three settings
+    python -m benchmarks.training --memory [--windows 10000] resident set over many windows of a tiny simulator
 
 A window is 16 rollouts of 50 steps and 16 gradient steps (batch 256, MLP 256x256, HER with k=4). The peers step 16
 FetchPickAndPlace-v4 in processes of their own, as is usual with them. The floor is bare physics (``mj_step`` alone
@@ -12,20 +12,15 @@ JSON object: ``window_vs_sb3`` and ``window_vs_sbx`` say how many times as fast 
 times as long as the floor, ``minutes_2400_windows`` includes the evaluations.
 """
 
-# ruff: noqa: E402 (as a script, too, this file finds the others through the line that sets the path)
 from __future__ import annotations
 
 import argparse
 import json
 import os
 import statistics
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from benchmarks import rounds, sac_peers, training_cost
 from benchmarks.sac_peers import HORIZON, N_ENVS

@@ -4,7 +4,7 @@ AUC is an average over a window, so a budget that goes on after both rules have 
 prints no budget for most settings. This cuts the records of two rules at several windows and prints, by length, both
 AUCs of the worst group (medians over the seeds both have), the lead and the ratio.
 
-    python benchmarks/window_length.py results/multiroom scout random
+    python -m benchmarks.window_length results/multiroom scout random
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The paper says that the low band dominates the pooled statistics; it prints neit
 `fetch-withingroup` has half of its goals 0.1 to 0.2 m above the lying object and half 0.35 to 0.45 m. This trains one
 rule on a development seed with other bands, shares or constants, all else equal, and prints a JSON line.
 
-    python benchmarks/withingroup.py --low-band 0.01 0.04 --rule group-frontier --preset paper --windows 2400
+    python -m benchmarks.withingroup --low-band 0.01 0.04 --rule group-frontier --preset paper --windows 2400
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import argparse
 import json
 from dataclasses import replace
 
-from development import given_constants, held_out
+from benchmarks.development import given_constants, held_out
 
 from scout_rl.run_config import RunConfig
 from scout_rl.settings import SETTINGS, Bound, Group

@@ -1,6 +1,6 @@
 """Environment steps a second with and without the wrapper, in one process and across processes, beside Syllabus's.
 
-    python benchmarks/wrapper.py [--seconds 0.1] [--rounds 30] [--builds 5] [--skip-fetch] [--skip-async]
+    python -m benchmarks.wrapper [--seconds 0.1] [--rounds 30] [--builds 5] [--skip-fetch] [--skip-async]
 
 All variants run the same environments with the same actions and resets, so the same physics (checked at the end), and
 the same number of steps a round, in turns: on a shared machine single runs mean nothing. Overhead is the median over
