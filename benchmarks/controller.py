@@ -10,6 +10,7 @@ round after round, so that a busy machine hits all of them; the figure is the me
 
 from __future__ import annotations
 
+import argparse
 import json
 import time
 import warnings
@@ -122,6 +123,7 @@ def bytes_per_context(n=100_000):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
     warnings.simplefilter("ignore")
     contenders = {"scout numpy": ours_numpy, "scout jax": ours_jax, "jaxued jax": jaxued, "python loop": python_loop}
     median = {}

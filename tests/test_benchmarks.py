@@ -30,9 +30,10 @@ def test_no_script_hides_a_package():
         assert importlib.util.find_spec(name) is None, f"benchmarks/{name}.py has the name of an installed module"
 
 
-def test_options_in_the_examples_are_known():
+def test_every_script_has_help_and_knows_the_options_it_shows():
     for name in SCRIPTS:
         source = (FOLDER / f"{name}.py").read_text()
+        assert "ArgumentParser(" in source, f"benchmarks/{name}.py measures when asked for --help"
         shown = {o for line in _doc(source).splitlines() if f"benchmarks.{name}" in line for o in _options(line)}
         for option in shown:
             assert f'"{option}"' in source, f"benchmarks/{name}.py shows {option} and does not take it"
