@@ -108,7 +108,9 @@ def _sac(
 
 
 # Fetch goals by height above the lying object (metres); what the heights are for stands in docs/settings.md.
-_ON_TABLE = Group("on-table", 0.5, (Bound("goal_height", 0, 0), Bound("distance", 0.1, float("inf"))))
+_AWAY = Bound("distance", 0.1, float("inf"))
+_ON_TABLE = Group("on-table", 0.5, (Bound("goal_height", 0, 0), _AWAY))
+_IN_REACH_OF_A_PUSH = Group("low", 0.5, (Bound("goal_height", 0.01, 0.04), _AWAY))
 _FETCH = "FetchPickAndPlace-v4"
 
 
@@ -127,6 +129,15 @@ _GOAL_SETTINGS: tuple[Setting, ...] = (
         _FETCH,
         1200,
         (_in_air("low", 0.5, 0.1, 0.2), _in_air("high", 0.5, 0.35, 0.45)),
+        schedule_share=5 / 6,
+        oracle_sees_groups=False,
+    ),
+    *_sac(
+        "fetch",
+        "fetch-withingroup-push",
+        _FETCH,
+        1200,
+        (_IN_REACH_OF_A_PUSH, _in_air("high", 0.5, 0.35, 0.45)),
         schedule_share=5 / 6,
         oracle_sees_groups=False,
     ),

@@ -9,7 +9,7 @@ from scout_rl.families.pointmaze import codec as maze_codec
 from scout_rl.families.pointmaze.simulator import stock_env as maze_env
 from scout_rl.settings import SETTINGS
 
-FETCH = ("fetch-air", "fetch-conflict", "fetch-withingroup")
+FETCH = ("fetch-air", "fetch-conflict", "fetch-withingroup", "fetch-withingroup-push")
 MAZES = ("pointmaze-medium", "pointmaze-large")
 
 

@@ -12,6 +12,7 @@ KEYS = (
     "fetch-air",
     "fetch-conflict",
     "fetch-withingroup",
+    "fetch-withingroup-push",
     "pointmaze-medium",
     "pointmaze-large",
     "metaworld-pickplace",

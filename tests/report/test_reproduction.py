@@ -144,6 +144,8 @@ def test_the_headline_counts_a_claim_once_and_by_seeds(tmp_path):
     assert f"So far: {len(rows())} rows. {claims} claims of the paper: 6 reproduced, {claims - 6} not yet run." in told
     assert "0 on five or more, 3 on three or four, 3 on one or two." in told
     assert "`doorkey-limited` asks 8 a second time, on 1 seed: 2 reproduced, 2 stronger, 4 not yet run" in told
+    assert "`fetch-withingroup-push` asks 5 a second time: 5 not yet run (claims of `fetch-withingroup`)." in told
+    assert "Preset `paper` asks 5 a second time: 5 not yet run." in told  # those of fetch-conflict; no row twice
     assert "| reproduced | 6 | 0 | 3 | 3 |" in page
     without = [r for r in rows() if not r.again and not answer(r, []).claimed]  # not run, and no claim for all that
     assert ("fetch-conflict", "random") in {(r.setting, r.rule) for r in without}

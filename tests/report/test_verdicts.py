@@ -222,7 +222,7 @@ def test_every_claim_that_is_asked_again_is_asked_first():
 
     first = [plain(r) for r in asked if not r.again]
     again = [r for r in asked if r.again]
-    assert {r.setting for r in again} == {"doorkey-limited", "fetch-conflict"}
+    assert {r.setting for r in again} == {"doorkey-limited", "fetch-conflict", "fetch-withingroup-push"}
     assert all(plain(r) in first for r in again)
     assert len(set(first)) == len(first)
 

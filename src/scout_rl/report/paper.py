@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from scout_rl.report.conditions import USUAL
 
-THE_PAPERS = {"doorkey-limited": "doorkey"}
+THE_PAPERS = {"doorkey-limited": "doorkey", "fetch-withingroup-push": "fetch-withingroup"}
 """Our second version of a setting, beside the one that the paper names: the same numbers stand beside both."""
 
 
