@@ -224,8 +224,8 @@ def test_a_run_without_a_closed_window(folder, tmp_path, capsys):
 
 def test_a_log_dir_without_a_closed_window(log_dir, tmp_path, capsys):
     just_started(log_dir)
-    for words in commands(log_dir, tmp_path)[:2]:
-        assert f"{log_dir} holds no closed window yet" in refused(capsys, *words)
+    assert f"{log_dir} holds no closed window yet: there is nothing to diagnose" in refused(capsys, "diagnose", log_dir)
+    assert "0: not finished, in no table" in report([log_dir], tmp_path / "out").read_text()
 
 
 # -- tables -------------------------------------------------------------------------------------------------------

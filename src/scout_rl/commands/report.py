@@ -56,11 +56,19 @@ def diagnose(runs: Records, /, *, groups: Path | None = None) -> int:
 
     if not runs:
         raise ValueError("no records were named")
-    for i, path in enumerate(find(runs)):
+    found = find(runs)
+    judged = False
+    for i, path in enumerate(found):
         run = load(path)
-        if groups is not None:
-            run = load(path, read_labels(groups, run.about.n_contexts))
-        print(("\n" if i else "") + "\n".join(judge(run).sentences()), flush=True)
+        if run.about.windows or len(found) == 1:
+            if groups is not None and run.about.windows:
+                run = load(path, read_labels(groups, run.about.n_contexts))
+            told, judged = judge(run).sentences(), True
+        else:
+            told = [f"{path} holds no closed window yet: there is nothing to diagnose."]
+        print(("\n" if i else "") + "\n".join(told), flush=True)
+    if not judged:
+        raise ValueError(f"none of the {len(found)} runs holds a closed window yet: there is nothing to diagnose")
     return 0
 
 

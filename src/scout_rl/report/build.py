@@ -62,7 +62,7 @@ def report(
     read = []
     for i, path in enumerate(found):
         run = load(path)
-        if labels is not None:
+        if labels is not None and run.about.windows:
             run = load(path, read_labels(labels, run.about.n_contexts))
         read.append(Read(summarise(run), run.groups, encode(run, detailed=len(found) <= DETAILED)))
         tell(i + 1)

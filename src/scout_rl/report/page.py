@@ -147,12 +147,19 @@ def _runs(entries: Sequence[Entry]) -> str:
     rows = []
     for e in entries:
         a = e.about
-        closed = str(a.windows) if a.finished else f"{a.windows} of {a.budget}: not finished, in no table"
         told = ", ".join(f"{name} {version}" for name, version in a.versions.items())
         minutes = f"{a.seconds / 60:.1f}" if a.seconds else "–"
-        rows.append([a.name, e.block, e.label, str(a.seed), closed, minutes, a.bank_sha256[:8] or "–", told])
+        rows.append([a.name, e.block, e.label, str(a.seed), _closed(a), minutes, a.bank_sha256[:8] or "–", told])
     table = html_table(Table(f"{len(entries)} runs", header, rows))
     return f'<section id="all-runs"><h2>Runs</h2><details><summary>List</summary>{table}</details></section>'
+
+
+def _closed(about: About) -> str:
+    if about.finished:
+        return str(about.windows)
+    closed = f"{about.windows} of {about.budget}" if about.budget else "0"
+    lacking = " and no last evaluation" if about.windows and about.windows >= about.budget else ""
+    return f"{closed}{lacking}: not finished, in no table"
 
 
 def _payload(parts: Sequence[Part], entries: Sequence[Entry]) -> str:

@@ -38,13 +38,16 @@ class About:
     """Backend, processor, cores, threads; empty where nobody wrote it down."""
     first: int = 0
     """Number of the first recorded window; above 0 where a curriculum was restored into a new ``log_dir``."""
+    last_evaluation: int | None = None
+    """Windows closed at the last held-out evaluation; None where there was none."""
     bootstrap_fraction: float | None = None
     """Of a policy ladder: the share of contexts whose starts needed more than the target-start policy."""
 
     @property
     def finished(self) -> bool:
-        """Whether the whole budget was played."""
-        return self.windows >= self.budget
+        """Whether the whole budget was played and, in runs of our own, the end was evaluated."""
+        evaluated = self.kind == "log_dir" or self.last_evaluation == self.budget
+        return self.windows > 0 and self.windows >= self.budget and evaluated
 
 
 class Moves(NamedTuple):

@@ -68,7 +68,7 @@ def _compact(path: Path, labels: Labels | None) -> Run:
     else:
         n_contexts = read.frontier.shape[1]
     about = _about(str(path), "compact", read.about, n_contexts, windows)
-    about = _told(about, int(read.environment_steps[-1]), read.seconds, read.ladder)
+    about = _told(about, int(read.environment_steps[-1]), read.seconds, read.evaluated_at, read.ladder)
     index = np.repeat(np.arange(windows, dtype=np.int32), rollouts)
     played = Played(index, read.context.reshape(-1).astype(np.int32), read.level.reshape(-1), read.success.reshape(-1))
     window, context, kind = read.moves.T
@@ -90,26 +90,35 @@ def _compact(path: Path, labels: Labels | None) -> Run:
 
 
 def _folder(path: Path, labels: Labels | None) -> Run:
-    told, records = read_run(path), read_curriculum(path)
+    told = read_run(path)
+    if not (path / CONFIG).exists() and not (path / WINDOWS).exists():
+        return _just_begun(path, told)
+    records = read_curriculum(path)
     windows = len(records.windows)
     tables = {name: read_table(path / f"{name}.jsonl") for name in ("evaluations", "metrics", "timing")}
     steps = np.array([row["environment_steps"] for row in tables["metrics"]][:windows], np.int64)
     pace = np.cumsum([row["seconds"] for row in tables["timing"]][:windows])
     about = _about(str(path), "folder", told, int(records.config["n_contexts"]), windows, _first(records))
     ladder = read_json(path / LADDER) if (path / LADDER).exists() else None
-    about = _told(about, int(steps[-1]) if len(steps) else 0, float(pace[-1]) if len(pace) else 0.0, ladder)
     rows = tables["evaluations"]
     groups = {name: np.array([row["groups"][name] for row in rows]) for name in (rows[0]["groups"] if rows else ())}
     at, held_out = np.array([row["window"] for row in rows]), np.array([row["success"] for row in rows])
+    about = _told(about, int(steps[-1]) if len(steps) else 0, float(pace[-1]) if len(pace) else 0.0, at, ladder)
     moves = _event_moves(records)
     return _run(about, labels, _played(records.windows), records.frontier, moves, at, held_out, groups, steps, pace)
+
+
+def _just_begun(path: Path, told: dict[str, Any]) -> Run:
+    """A run that has said what it is and has no curriculum yet, as while its ladder is built: no window is closed."""
+    about = _about(str(path), "folder", told, n_train(told["config"]["setting"]), 0)
+    none: NDArray[np.float64] = np.zeros(0)
+    moves = _moves(*np.zeros((3, 0), np.int32), None, about.n_levels)
+    return _run(about, None, _played([]), None, moves, none, none, {}, none, none)
 
 
 def _log_dir(path: Path, labels: Labels | None) -> Run:
     records = read_curriculum(path)
     config, windows = records.config, len(records.windows)
-    if not windows:
-        raise ValueError(f"{path} holds no closed window yet: there is nothing to report")
     told = {
         "config": {"setting": "", "rule": config["rule"]["key"], "seed": config["seed"], "levels": config["n_levels"]}
         | {"constants": {k: v for k, v in config["rule"].items() if k != "key"}, "window": config["window"]},
@@ -144,11 +153,12 @@ def _about(name: str, kind: str, told: dict[str, Any], n_contexts: int, windows:
     )
 
 
-def _told(about: About, steps: int, seconds: float, ladder: dict[str, Any] | None) -> About:
+def _told(about: About, steps: int, seconds: float, at: NDArray[Any], ladder: dict[str, Any] | None) -> About:
     return replace(
         about,
         environment_steps=steps,
         seconds=seconds,
+        last_evaluation=int(at[-1]) if len(at) else None,
         bootstrap_fraction=None if ladder is None else float(ladder["bootstrap_fraction"]),
     )
 
