@@ -94,7 +94,7 @@ FLOW = {
         "stored",
     },
     # from records to pages; no simulator, no learner
-    "report": {"bank", "cells", "compact", "damage", "records", "rules", "settings", "stored"},
+    "report": {"bank", "cells", "compact", "damage", "presets", "records", "rules", "settings", "stored"},
     # looking at what was trained, and from where
     "trained": {
         "bank",

@@ -75,7 +75,7 @@ class RunConfig:
         known = rules.make(self.rule).constants()
         for name in self.constants:
             require(name in known, f"rule {self.rule!r} has no constant {name!r}; it has {', '.join(known) or 'none'}")
-        schedule = {name: max(1, round(chosen.schedule_share * self.windows)) for name in SCHEDULES if name in known}
+        schedule = {name: chosen.schedule(self.windows) for name in SCHEDULES if name in known}
         return rules.make(self.rule, **{**schedule, **self.constants}).constants()
 
     def make_rule(self) -> Rule:

@@ -54,6 +54,10 @@ class Setting:
     horizon: int = 0
     """Steps of an episode, where it is not the environment's own limit (MiniGrid)."""
 
+    def schedule(self, windows: int) -> int:
+        """Length of a shared schedule (``SCHEDULES``) under a budget of ``windows``."""
+        return max(1, round(self.schedule_share * windows))
+
     def small(self, **changes: int) -> Setting:
         """The ``-small`` variant: a smaller bank and a shorter budget, all else equal."""
         return replace(self, key=f"{self.key}-small", **changes)  # type: ignore[arg-type]

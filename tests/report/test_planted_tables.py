@@ -182,7 +182,7 @@ def test_aggregates_over_settings(tmp_path):
         for seed in (100, 101, 102):
             runs += [written(tmp_path, setting, "scout", seed, {"all": np.full(len(AT), ours)})]
             runs += [written(tmp_path, setting, "random", seed, {"all": np.full(len(AT), theirs)})]
-    (table,) = aggregate_tables([scores(b) for b in blocks_of(runs)])
+    (table,) = aggregate_tables([(b, scores(b)) for b in blocks_of(runs)])
     (cells,) = table.rows
     # SCOUT always better in one setting, always equal in the other: (1 + 0.5) / 2
     assert cells == ["random", "2", "6", "0.62 [0.62, 0.62]", "0.38 [0.38, 0.38]", "0.75 [0.75, 0.75]"]

@@ -6,13 +6,15 @@ import pytest
 from scout_rl import rules
 from scout_rl.report.aggregate import aggregate_tables
 from scout_rl.report.build import report
-from scout_rl.report.comparison import comparison_table, evaluated, retention, scores
+from scout_rl.report.comparison import comparison_table, evaluated, scores
 from scout_rl.report.conclusions import conclude
 from scout_rl.report.conditions import group
 from scout_rl.report.figures import draw_all
 from scout_rl.report.metrics import summarise
+from scout_rl.report.retention import retention
 from scout_rl.report.runs import load
 from scout_rl.report.verdicts import with_own_constants
+from scout_rl.settings import SCHEDULES, SETTINGS
 from tests.report.planted import config, staircase, write_compact
 
 AT = np.arange(0, 121, 20)
@@ -22,9 +24,15 @@ SWEPT = {**OWN, "N_stale": 0}
 """Sorts before the rule's own 4."""
 
 
+def own_constants(setting, rule, windows=120):
+    """As a run of that budget would have them."""
+    usual = rules.make(rule).constants()
+    return usual | {name: SETTINGS[setting].schedule(windows) for name in SCHEDULES if name in usual}
+
+
 def plant(folder, setting, rule, final, constants=None, seeds=SEEDS, **others):
     """Runs with a flat held-out curve; their folder."""
-    constants = rules.make(rule).constants() if constants is None else constants
+    constants = own_constants(setting, rule) if constants is None else constants
     for seed in seeds:
         told = config(setting=setting, rule=rule, seed=seed, constants=constants, **others)
         name = "-".join(map(str, (setting, rule, constants.get("N_stale"), others.get("ladder", ""), seed)))
@@ -92,7 +100,7 @@ def test_a_sweep_loses_no_block_of_the_aggregate(swept):
     """One setting has a sweep, the other none; both count for SCOUT against annealing."""
     plant(swept, "multiroom", "scout", 0.75)
     plant(swept, "multiroom", "anneal", 0.5)
-    (table,) = aggregate_tables([scores(block) for block in blocks_in(swept)])
+    (table,) = aggregate_tables([(block, scores(block)) for block in blocks_in(swept)])
     assert table.rows == [["anneal", "2", "12", "0.50 [0.50, 0.50]", "0.50 [0.50, 0.50]", "0.50 [0.50, 0.50]"]]
     assert "IQM SCOUT [95%]" in table.header
 
@@ -107,7 +115,9 @@ def test_settings_with_a_variant_alone_are_counted_apart(tmp_path):
     for setting, (constants, final) in finals.items():
         plant(tmp_path, setting, "scout", final, constants)
         plant(tmp_path, setting, "random", 0.5)
-    ours, variant = sorted(aggregate_tables([scores(block) for block in blocks_in(tmp_path)]), key=lambda t: t.title)
+    ours, variant = sorted(
+        aggregate_tables([(block, scores(block)) for block in blocks_in(tmp_path)]), key=lambda t: t.title
+    )
     assert ours.rows[0][:3] == variant.rows[0][:3] == ["random", "2", "12"]
     assert (ours.rows[0][3], variant.rows[0][3]) == ("0.75 [0.75, 0.75]", "0.25 [0.25, 0.25]")
     assert variant.header[3] == "IQM scout (N_stale 0) [95%]"

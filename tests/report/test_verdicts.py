@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from scout_rl.report import judging, paper, verdicts
-from scout_rl.report.comparison import evaluated, retention
+from scout_rl.report.comparison import evaluated
 from scout_rl.report.conditions import group
 from scout_rl.report.metrics import summarise
+from scout_rl.report.retention import retention
 from scout_rl.report.runs import find, load
 from tests.report.planted import blocks_of, curve, written
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,12 +9,10 @@ from typing import NamedTuple
 from scout_rl.report.aggregate import aggregate_tables
 from scout_rl.report.comparison import (
     Runs,
-    bootstrap_fraction,
     comparison_table,
     evaluated,
     finished,
     mechanism_table,
-    retention,
     scores,
     with_family,
 )
@@ -25,10 +22,12 @@ from scout_rl.report.figures import draw_all, save
 from scout_rl.report.heat import encode
 from scout_rl.report.labels import read_labels
 from scout_rl.report.metrics import Summary, summarise
+from scout_rl.report.names import file_names
 from scout_rl.report.page import Entry, Part, render
+from scout_rl.report.retention import retention_table
 from scout_rl.report.runs import find, load
 from scout_rl.report.solving import solving_table
-from scout_rl.report.tables import MISSING, Table, as_csv, latex, markdown, shown_interval
+from scout_rl.report.tables import Table, as_csv, latex, markdown
 
 DETAILED = 60
 """Up to this many runs the page also holds every context's status in every window (about 0.2 s and 4 KB a run)."""
@@ -78,8 +77,8 @@ def _parts(blocks: Sequence[Runs], out: Path) -> tuple[list[Part], list[Table]]:
     usable = [(block, evaluated(block)) for block in blocks]
     family = iter(with_family([scores(b) for _, b in usable if b is not None]))
     parts, compared, tables = [], [], []
-    for whole, block in usable:
-        name = slug(whole.label)
+    names = file_names([block.label for block in blocks])
+    for (whole, block), name in zip(usable, names, strict=True):
         made: dict[str, Table] = {}
         if block is None:
             done = finished(whole)
@@ -88,7 +87,7 @@ def _parts(blocks: Sequence[Runs], out: Path) -> tuple[list[Part], list[Table]]:
             parts.append(Part(whole.label, [UNEVALUATED if made else UNFINISHED], list(made.values()), []))
         else:
             found = next(family)
-            compared.append(found)
+            compared.append((block, found))
             made = {"success": comparison_table(block, found), "training": mechanism_table(block)}
             made["solving"] = solving_table(block)
             figures = draw_all(block, found)
@@ -98,29 +97,9 @@ def _parts(blocks: Sequence[Runs], out: Path) -> tuple[list[Part], list[Table]]:
         tables += [(f"{name}-{kind}", table) for kind, table in made.items()]
     kept = retention_table([b for _, b in usable if b])
     overall = [*aggregate_tables(compared), *([kept] if kept is not None else [])]
-    tables += [(slug(table.title), table) for table in overall]
+    tables += zip(file_names([table.title for table in overall]), overall, strict=True)
     write_tables(tables, out / "tables")
     return parts, overall
-
-
-def retention_table(blocks: Sequence[Runs]) -> Table | None:
-    """R_retain and R_self of every setting that has the three conditions for it."""
-    rows = []
-    for setting in sorted({block.setting for block in blocks}):
-        for ladder, name in (("solver", "R_retain"), ("policy", "R_self")):
-            found = retention(blocks, setting, ladder)
-            if found is not None:
-                ratio = shown_interval(found.ratio) if found.defined else MISSING
-                fraction = bootstrap_fraction(found.runs)
-                rows.append([setting, name, str(found.n), f"{found.gain:+.3f}", ratio, fraction])
-    if not rows:
-        return None
-    note = (
-        f"Share of the hand-built ladder's gain in mean AUC over the target start; {MISSING}: no gain to keep. "
-        "Bootstrap fraction, of ladders from policies: share of contexts that needed more than the target-start policy."
-    )
-    header = ["setting", "", "n", "gain of the hand-built ladder", "ratio [95%]", "bootstrap fraction"]
-    return Table("Automatic ladders", header, rows, [note])
 
 
 def write_tables(tables: Sequence[tuple[str, Table]], folder: Path) -> None:
@@ -129,11 +108,6 @@ def write_tables(tables: Sequence[tuple[str, Table]], folder: Path) -> None:
     for name, table in tables:
         for ending, text in ((".md", markdown(table)), (".tex", latex(table)), (".csv", as_csv(table))):
             (folder / f"{name}{ending}").write_text(text, "utf-8")
-
-
-def slug(label: str) -> str:
-    """A label as a file name."""
-    return re.sub(r"[^a-z0-9.]+", "-", label.lower()).strip("-")
 
 
 def _entries(read: Sequence[Read], blocks: Sequence[Runs]) -> list[Entry]:

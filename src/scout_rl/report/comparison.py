@@ -10,16 +10,8 @@ from numpy.typing import NDArray
 
 from scout_rl.report import paper
 from scout_rl.report.conditions import Block, Condition, reference
-from scout_rl.report.metrics import SOLVED, Summary, common_window, retained
-from scout_rl.report.statistics import (
-    Interval,
-    Paired,
-    bootstrap,
-    generator,
-    holm,
-    paired,
-    ratio_interval,
-)
+from scout_rl.report.metrics import SOLVED, Summary, common_window
+from scout_rl.report.statistics import Paired, bootstrap, generator, holm, paired
 from scout_rl.report.tables import MISSING, Table, shown, shown_interval, shown_seeds
 
 BY_MEAN = ("metaworld-conflict",)
@@ -236,49 +228,3 @@ def bootstrap_fraction(runs: Sequence[Summary]) -> str:
     """Mean over the runs with a policy ladder, and how many they are."""
     known = [run.about.bootstrap_fraction for run in runs if run.about.bootstrap_fraction is not None]
     return f"{np.mean(known):.2f} (n = {len(known)})" if known else MISSING
-
-
-# -- over blocks ----------------------------------------------------------------------------------------------------
-
-
-LEAST_GAIN = 0.05
-"""Mean AUC that the hand-built ladder must gain over the target start before a share of it means anything."""
-
-
-class Retention(NamedTuple):
-    """R_retain (solver ladder) or R_self (policy ladder)."""
-
-    ratio: Interval
-    gain: float
-    """Mean AUC of the hand-built ladder minus the target start's."""
-    n: int
-    runs: tuple[Summary, ...]
-    """With the automatic ladder, of the seeds that all three conditions have."""
-
-    @property
-    def defined(self) -> bool:
-        """Whether there was a gain to retain."""
-        return self.gain >= LEAST_GAIN
-
-
-def retention(blocks: Sequence[Runs], setting: str, ladder: str) -> Retention | None:
-    """Of a setting, over the seeds and the window that all three conditions share; None where one is missing."""
-    found = {b.fields.get("ladder", "manual"): b for b in blocks if b.setting == setting and _plain(b)}
-    if ladder not in found or "manual" not in found:
-        return None
-    parts = found[ladder].of("scout"), found["manual"].of("scout"), found["manual"].of("target")
-    if any(part is None for part in parts):
-        return None
-    runs = [part.runs for part in parts if part is not None]
-    window = common_window(run.at for part in runs for run in part)
-    seeds = sorted(set.intersection(*({run.about.seed for run in part} for part in runs)))
-    if not seeds:
-        return None
-    auto, manual, target = (np.array([r.auc(window) for r in part if r.about.seed in seeds]) for part in runs)
-    found_ratio = ratio_interval(auto, manual, target, retained, generator())
-    mine = tuple(run for run in runs[0] if run.about.seed in seeds)
-    return Retention(found_ratio, float(manual.mean() - target.mean()), len(seeds), mine)
-
-
-def _plain(block: Runs) -> bool:
-    return int(block.fields.get("levels", 5)) == 5 and block.fields.get("preset") != "paper"

@@ -8,6 +8,7 @@ condition differ in their seed alone, and only they are averaged.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from itertools import pairwise
 from typing import Any, Generic, Protocol, TypeVar
 
 from scout_rl import rules
+from scout_rl.report.names import SOURCES, block_labels, bracket, differing, told_apart
 from scout_rl.report.run import About
 from scout_rl.settings import SCHEDULES, SETTINGS
 
@@ -25,10 +27,6 @@ ADDED_LATER = {"preset": "tuned"}
 """Fields that the first records do not have, with what they were."""
 LEARNER_ADDED_LATER = {"clip_targets": False, "random_each": False, "random_hold": 1, "target_entropy": -1.0}
 """The same for the learner's constants."""
-SOURCES = ("ladder_from", "ladder_fallback")
-KIN = ("setting", "preset", "algorithm", "ladder")
-USUAL = {"ladder": "manual", "levels": 5}
-"""Not worth a word in a label."""
 
 
 class Described(Protocol):
@@ -59,7 +57,8 @@ class Condition(Generic[R]):
     @property
     def own_constants(self) -> bool:
         """Whether the rule has its own constants: a sweep over others is another question."""
-        return not changed(self.rule, self.runs[0].about.config.get("constants", {}))
+        config = self.runs[0].about.config
+        return not changed(self.rule, config.get("constants", {}), own_schedule(config))
 
     @property
     def reference_name(self) -> str:
@@ -78,8 +77,22 @@ class Block(Generic[R]):
     conditions: tuple[Condition[R], ...]
 
     def of(self, rule: str) -> Condition[R] | None:
-        """The condition of that rule with the rule's own constants; None where there is none."""
-        return next((c for c in self.conditions if c.rule == rule and c.own_constants), None)
+        """The condition of that rule with the rule's own constants, of several the first; None where there is none."""
+        return next(iter(self.all_of(rule)), None)
+
+    def all_of(self, rule: str) -> list[Condition[R]]:
+        """All that may pass for that rule with its own constants: the most runs first, then by label.
+
+        There are several where a setting is not in our table or a record leaves constants out.
+        """
+        return _by_size(c for c in self.conditions if c.rule == rule and c.own_constants)
+
+    def doubt(self, rule: str) -> str:
+        """What is to be said where `of` had a choice; empty where it had none."""
+        found = [condition.label for condition in self.all_of(rule)]
+        if len(found) < 2:
+            return ""
+        return f"this is of {found[0]}, chosen by the number of runs; {', '.join(found[1:])} may be the rule's own too"
 
     @property
     def seeds(self) -> list[int]:
@@ -90,15 +103,26 @@ class Block(Generic[R]):
 def reference(conditions: Iterable[Condition[R]]) -> Condition[R] | None:
     """What the others are compared with: SCOUT with its own constants, else its first variant; None without SCOUT."""
     found = [c for c in conditions if c.rule == REFERENCE]
-    return next((c for c in found if c.own_constants), found[0] if found else None)
+    return next(iter(_by_size(c for c in found if c.own_constants)), found[0] if found else None)
 
 
-def changed(rule: str, constants: dict[str, Any]) -> dict[str, Any]:
-    """Those that are not the rule's own; a schedule's length goes with the budget, and is none of them."""
+def _by_size(conditions: Iterable[Condition[R]]) -> list[Condition[R]]:
+    return sorted(conditions, key=lambda c: (-len(c.runs), c.label))
+
+
+def changed(rule: str, constants: dict[str, Any], schedule: int | None) -> dict[str, Any]:
+    """Those that are not the rule's own; ``schedule`` is the length of its own schedule, None where nobody knows it."""
     if rule not in rules.RULES:
         return {}  # someone's own rule: nobody knows its defaults
     usual = rules.make(rule).constants()
-    return {k: v for k, v in constants.items() if k not in SCHEDULES and usual.get(k) != v}
+    usual |= {k: constants.get(k) if schedule is None else schedule for k in SCHEDULES if k in usual}
+    return {k: v for k, v in constants.items() if usual.get(k) != v}
+
+
+def own_schedule(config: dict[str, Any]) -> int | None:
+    """Length of a shared schedule in a run of this setting and budget; None for a setting that is not in our table."""
+    own = SETTINGS.get(config.get("setting", ""))
+    return None if own is None else own.schedule(int(config.get("windows") or own.windows))
 
 
 def identity(about: About) -> dict[str, Any]:
@@ -112,9 +136,15 @@ def identity(about: About) -> dict[str, Any]:
         fields["learner"] = {k: v for k, v in fields["learner"].items() if v != LEARNER_ADDED_LATER.get(k)}
     for name in SOURCES:  # the runs that a policy ladder comes from have this run's own seed in their names
         if name in fields:
-            fields[name] = str(fields[name]).replace(str(about.seed), "{seed}")
+            fields[name] = _any_seed(str(fields[name]), about.seed)
     fields["bank"] = about.bank_sha256 or f"{about.n_contexts} contexts"
     return fields
+
+
+def _any_seed(source: str, seed: int) -> str:
+    """A run's folder for whichever seed: ``doorkey-16/target/1-policy5`` is ``doorkey-16/target/{seed}-policy5``."""
+    folder, slash, name = source.rstrip("/").rpartition("/")
+    return folder + slash + re.sub(rf"(?<!\d){seed}(?!\d)", "{seed}", name, count=1)
 
 
 def group(runs: Iterable[R]) -> list[Block[R]]:
@@ -124,7 +154,7 @@ def group(runs: Iterable[R]) -> list[Block[R]]:
         fields = identity(run.about)
         shared = {k: v for k, v in fields.items() if k not in OF_THE_RULE}
         blocks[_key(shared)][_key({k: fields.get(k) for k in OF_THE_RULE})].append(run)
-    names = _block_labels([json.loads(key) for key in blocks])
+    names = block_labels([json.loads(key) for key in blocks], list(blocks))
     made = [_block(json.loads(key), name, found) for (key, found), name in zip(blocks.items(), names, strict=True)]
     return sorted(made, key=lambda block: block.label)
 
@@ -135,17 +165,22 @@ def _key(fields: dict[str, Any]) -> str:
 
 def _block(fields: dict[str, Any], label: str, found: dict[str, list[R]]) -> Block[R]:
     played = [json.loads(key) for key in found]
+    labels = told_apart([_condition_label(rule, played, own_schedule(fields)) for rule in played], list(found))
     conditions = []
-    for rule, runs in zip(played, found.values(), strict=True):
-        constants = rule["constants"] or {}
-        twins = [other["constants"] or {} for other in played if other["rule"] == rule["rule"]]
-        told = {**_differing(constants, twins), **changed(rule["rule"], constants)}
+    for rule, name, runs in zip(played, labels, found.values(), strict=True):
         ordered = tuple(sorted(runs, key=lambda run: run.about.seed))
         _once_each(ordered)
-        conditions.append(Condition(rule["rule"], f"{rule['rule']}{bracket(told)}", ordered))
+        conditions.append(Condition(rule["rule"], name, ordered))
     first = reference(sorted(conditions, key=lambda c: c.label))
     conditions.sort(key=lambda c: (c is not first, c.rule != REFERENCE, c.label))
     return Block(fields.get("setting", ""), label, fields, tuple(conditions))
+
+
+def _condition_label(rule: dict[str, Any], played: Sequence[dict[str, Any]], schedule: int | None) -> str:
+    constants = rule["constants"] or {}
+    twins = [other["constants"] or {} for other in played if other["rule"] == rule["rule"]]
+    told = {**differing(constants, twins), **changed(rule["rule"], constants, schedule)}
+    return f"{rule['rule']}{bracket(told)}"
 
 
 def _once_each(runs: Sequence[R]) -> None:
@@ -154,50 +189,3 @@ def _once_each(runs: Sequence[R]) -> None:
     for one, other in pairwise(runs):
         if one.about.seed == other.about.seed:
             raise ValueError(f"{one.about.name} and {other.about.name} are the same run; name one of them only")
-
-
-def _block_labels(blocks: list[dict[str, Any]]) -> list[str]:
-    """Setting, whatever is unusual, and whatever else tells blocks apart that share setting, learner and ladder.
-
-    What a preset changes is said by its name, and where a policy ladder comes from by its being one.
-    """
-    labels = []
-    for fields in blocks:
-        twins = [_flat(other) for other in blocks if all(other.get(k) == fields.get(k) for k in KIN)]
-        flat = _flat(fields)
-        told = {k: v for k, v in _differing(flat, twins).items() if k not in USUAL}
-        labels.append(f"{fields.get('setting') or 'log_dir'}{bracket({**unusual(fields), **told})}")
-    return labels
-
-
-def unusual(fields: dict[str, Any]) -> dict[str, Any]:
-    """What a label says of any protocol: ladder and levels, where they are not the usual ones, preset and algorithm."""
-    named = {k: v for k, v in fields.items() if k in ("preset", "algorithm")}
-    return {k: fields[k] for k, usual in USUAL.items() if fields.get(k, usual) != usual} | named
-
-
-def _flat(fields: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in fields.items():
-        flat |= _flat(value, f"{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return flat
-
-
-def _differing(fields: dict[str, Any], among: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    return {k: v for k, v in fields.items() if any(other.get(k) != v for other in among)}
-
-
-def bracket(told: dict[str, Any]) -> str:
-    """The words of a label, in brackets."""
-    words = []
-    for key, value in told.items():
-        name = key.rsplit(".", 1)[-1]
-        if name == "ladder":
-            words.append(f"{value} ladder")
-        elif name == "levels":
-            words.append(f"{value} levels")
-        elif name in ("preset", "algorithm"):
-            words.append(str(value))
-        else:
-            words.append(f"{name} {str(value)[:12]}")
-    return f" ({', '.join(words)})" if words else ""

@@ -7,8 +7,8 @@ from itertools import groupby
 from string import ascii_uppercase
 
 from scout_rl.report.comparison import Runs
-from scout_rl.report.conditions import bracket, unusual
 from scout_rl.report.metrics import Summary
+from scout_rl.report.names import bracket, unusual
 from scout_rl.report.tables import MISSING, Table
 
 TITLE = "How long one seed takes, setting by setting"

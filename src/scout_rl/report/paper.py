@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-from scout_rl.report.conditions import USUAL
+from scout_rl.report.names import USUAL
 
 THE_PAPERS = {"doorkey-limited": "doorkey", "fetch-withingroup-push": "fetch-withingroup"}
 """Our second version of a setting, beside the one that the paper names: the same numbers stand beside both."""

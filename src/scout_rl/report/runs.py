@@ -112,7 +112,7 @@ def _just_begun(path: Path, told: dict[str, Any]) -> Run:
     """A run that has said what it is and has no curriculum yet, as while its ladder is built: no window is closed."""
     about = _about(str(path), "folder", told, n_train(told["config"]["setting"]), 0)
     none: NDArray[np.float64] = np.zeros(0)
-    moves = _moves(*np.zeros((3, 0), np.int32), None, about.n_levels)
+    moves = Moves(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int8), np.zeros(0, np.int8))
     return _run(about, None, _played([]), None, moves, none, none, {}, none, none)
 
 

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.report import judging, paper
-from scout_rl.report.comparison import BY_MEAN, Runs, retention, window_of
-from scout_rl.report.conditions import USUAL, Condition
-from scout_rl.report.metrics import SOLVED, Summary, common_window
+from scout_rl.report.choice import Choice, choose, fitting
+from scout_rl.report.comparison import BY_MEAN, Runs, window_of
+from scout_rl.report.conditions import Condition
+from scout_rl.report.metrics import SOLVED, Summary
+from scout_rl.report.retention import retention
 from scout_rl.report.statistics import Interval, bootstrap, generator, paired
-from scout_rl.settings import SETTINGS
 
 SHARE = "solved"
 """The metric that is 0 or 1 of a run: a median would be too, so shares of seeds are compared by their means."""
@@ -96,16 +97,18 @@ def answer(row: Row, blocks: Sequence[Runs]) -> Answer:
     reduce: Callable[..., NDArray[np.float64]] = np.mean if mean else np.median
     value = _values(row, block, mine)
     ours = bootstrap(np.array(list(value.values())), reduce, generator())
-    told = replace(told, ours=ours, runs=mine.runs, seeds=len(value))
+    doubt = _doubt(row, blocks, row.levels, row.rule)
+    told = replace(told, ours=ours, runs=mine.runs, seeds=len(value), note=doubt)
     if row.expect == judging.LOSES:
         return replace(told, verdict=judging.loses(ours.point))
     if row.rule == "scout" and not row.compare:
         return replace(told, verdict=judging.own(ours.point, None if number is None else number.value))
-    return _compared(told, value, *_other(row, blocks, block))
+    return _compared(told, value, blocks, block)
 
 
-def _compared(told: Answer, value: dict[int, float], other: dict[int, float], runs: Sequence[Summary]) -> Answer:
+def _compared(told: Answer, value: dict[int, float], blocks: Sequence[Runs], block: Runs) -> Answer:
     row, ours = told.row, told.ours
+    other, runs = _other(row, blocks, block)
     sides = (value, other) if row.compare else (other, value)
     both = paired(*sides, np.mean if row.metric == SHARE else np.median)
     if both is None or ours is None:
@@ -115,6 +118,7 @@ def _compared(told: Answer, value: dict[int, float], other: dict[int, float], ru
         theirs = (row.paper_ratio - 1) * ours.point
         note = f"SCOUT's value is {(ours.point + found) / ours.point:.2f} times the rule's" if ours.point else ""
     verdict = judging.against(found, theirs, row.expect)
+    note = _joined(note, told.note, _doubt(row, blocks, _other_levels(row), _other_rule(row)))
     mixed = _mixed([told.runs, runs])
     return replace(told, difference=both.difference, seeds=both.n, mixed=mixed, verdict=verdict, note=note)
 
@@ -139,51 +143,35 @@ def _paper_difference(row: Row, number: paper.Number | None) -> float | None:
 
 def _retained(told: Answer, blocks: Sequence[Runs]) -> Answer:
     row = told.row
-    found = retention(blocks, row.setting, row.ladder)
-    sides = _three_ladders(row, blocks)
-    if found is None or sides is None:
+    found = retention(blocks, row.setting, row.ladder, row.levels, row.preset)
+    if found is None:
         return told
-    told = replace(told, runs=sides[0], seeds=found.n, mixed=_mixed(sides), areas=tuple(_mean_areas(sides)))
+    sides = [side.runs for side in (found.ladders.auto, found.ladders.by_hand, found.ladders.target)]
+    told = replace(told, runs=sides[0], seeds=found.n, mixed=_mixed(sides), areas=found.areas, note=found.ladders.doubt)
     if not found.defined:
         note = f"the hand-built ladder gains {found.gain:+.2f} AUC over the target start: nothing to keep"
-        return replace(told, verdict=judging.nothing_to_keep(found.gain), note=note)
+        return replace(told, verdict=judging.nothing_to_keep(found.gain), note=_joined(note, told.note))
     return replace(told, ours=found.ratio, verdict=judging.keeps(found.ratio.point))
 
 
-def _three_ladders(row: Row, blocks: Sequence[Runs]) -> list[tuple[Summary, ...]] | None:
-    """The runs behind a share of gain: with the row's ladder, the hand-built one, and from the target start."""
-    by_hand = replace(row, ladder=str(USUAL["ladder"]))
-    sought = (row, "scout"), (by_hand, "scout"), (by_hand, "target")
-    found = [with_own_constants(protocol(asked, blocks, row.levels), rule) for asked, rule in sought]
-    return None if None in found else [condition.runs for condition in found if condition is not None]
+def _joined(*notes: str) -> str:
+    return "; ".join(dict.fromkeys(note for note in notes if note))
 
 
-def _mean_areas(sides: Sequence[Sequence[Summary]]) -> list[float]:
-    """Mean AUC of each side, over the window and the seeds that all have."""
-    window = common_window(run.at for side in sides for run in side)
-    seeds = set.intersection(*({run.about.seed for run in side} for side in sides))
-    return [float(np.mean([run.auc(window) for run in side if run.about.seed in seeds])) for side in sides]
+def _doubt(row: Row, blocks: Sequence[Runs], levels: int, rule: str) -> str:
+    """Which other runs would have answered for that rule as well; empty where there are none."""
+    found = _choice(row, blocks, levels)
+    return "" if found is None else _joined(found.doubt, found.block.doubt(rule))
 
 
 def protocol(row: Row, blocks: Sequence[Runs], levels: int) -> Runs | None:
-    """The block of this protocol: the setting's own learner and budget first, then the most runs.
+    """The block of this protocol (`choice.choose`): the setting's own learner and budget first."""
+    found = _choice(row, blocks, levels)
+    return None if found is None else found.block
 
-    The preset is ``paper`` only where the row says so.
-    """
-    fitting = [
-        b
-        for b in blocks
-        if (b.setting, b.fields.get("ladder", "manual"), int(b.fields.get("levels", 5)))
-        == (row.setting, row.ladder, levels)
-        and (b.fields.get("preset") == "paper") == (row.preset == "paper")
-    ]
-    usual = SETTINGS[row.setting]
 
-    def worth(block: Runs) -> tuple[bool, bool, int]:
-        algorithm, windows = block.fields.get("algorithm") or usual.learner, block.fields.get("windows")
-        return algorithm == usual.learner, windows == usual.windows, sum(len(c.runs) for c in block.conditions)
-
-    return max(fitting, key=worth, default=None)
+def _choice(row: Row, blocks: Sequence[Runs], levels: int) -> Choice | None:
+    return choose(fitting(blocks, row.setting, row.ladder, levels, row.preset))
 
 
 def with_own_constants(block: Runs | None, rule: str) -> Condition[Summary] | None:
@@ -193,9 +181,17 @@ def with_own_constants(block: Runs | None, rule: str) -> Condition[Summary] | No
 
 def _other(row: Row, blocks: Sequence[Runs], block: Runs) -> tuple[dict[int, float], Sequence[Summary]]:
     """What the row is compared with, by seed, and the runs behind it; empty where there are none."""
-    where = protocol(row, blocks, int(row.compare.removeprefix("levels "))) if row.compare else block
-    condition = with_own_constants(where, row.rule if row.compare else "scout")
+    where = protocol(row, blocks, _other_levels(row)) if row.compare else block
+    condition = with_own_constants(where, _other_rule(row))
     return ({}, ()) if where is None or condition is None else (_values(row, where, condition), condition.runs)
+
+
+def _other_levels(row: Row) -> int:
+    return int(row.compare.removeprefix("levels ")) if row.compare else row.levels
+
+
+def _other_rule(row: Row) -> str:
+    return row.rule if row.compare else "scout"
 
 
 def _values(row: Row, block: Runs, condition: Condition[Summary]) -> dict[int, float]:
