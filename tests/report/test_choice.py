@@ -98,6 +98,16 @@ def test_blocks_that_would_answer_as_well_are_named(tmp_path):
     )
 
 
+def test_numbers_of_levels_are_compared_in_like_runs(tmp_path):
+    asked = verdicts.Row("doorkey-16", "scout", "auc", ladder="solver", levels=9, compare="levels 5")
+    nine = flat(tmp_path, "doorkey-16", "scout", 0.75, ladder="solver", levels=9)
+    unlike = flat(tmp_path, "doorkey-16", "scout", 0.9, ladder="solver", learner={"gamma": 0.9})
+    assert verdicts.answer(asked, blocks_of([*nine, *unlike])).difference is None
+    alike = flat(tmp_path, "doorkey-16", "scout", 0.5, seeds=[100], ladder="solver")
+    told = verdicts.answer(asked, blocks_of([*nine, *unlike, *alike]))
+    assert (told.difference.point, told.seeds) == (0.25, 1)
+
+
 # -- shares of gain ---------------------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from scout_rl.report.figures import draw_all
 from scout_rl.report.metrics import summarise
 from scout_rl.report.retention import retention
 from scout_rl.report.runs import load
-from scout_rl.report.verdicts import with_own_constants
+from scout_rl.report.verdicts import Row, answer
 from scout_rl.settings import SCHEDULES, SETTINGS
 from tests.report.planted import config, staircase, write_compact
 
@@ -72,9 +72,8 @@ def test_a_sweep_does_not_move_the_reference(swept):
 
 def test_it_is_the_condition_that_the_verdicts_take(swept):
     (block,) = blocks_in(swept)
-    for rule in ("scout", "anneal", "target"):
-        assert block.of(rule) is with_own_constants(block, rule)
-    assert scores(block)[0].condition is with_own_constants(block, "scout")
+    assert scores(block)[0].condition is block.of("scout")
+    assert answer(Row("doorkey-limited", "scout", "auc"), [block]).runs == block.of("scout").runs
 
 
 def test_a_variant_in_its_place_is_named(tmp_path):

@@ -82,6 +82,12 @@ def own_parts(block: Runs) -> tuple[bool, ...]:
     )
 
 
+def alike(one: Runs, other: Runs, but: Sequence[str]) -> bool:
+    """Whether all that the runs of two blocks share is the same, but for the fields that are named."""
+    fields = one.fields.keys() | other.fields.keys()
+    return all(one.fields.get(name) == other.fields.get(name) for name in fields if name not in but)
+
+
 def ladder_of(block: Runs) -> str:
     """Hand-built where nothing is said."""
     return str(block.fields.get("ladder", USUAL["ladder"]))

@@ -10,7 +10,7 @@ import numpy as np
 from scout_rl.report.comparison import Runs
 from scout_rl.report.metrics import Summary
 from scout_rl.report.tables import MISSING, Table, markdown, shown
-from scout_rl.report.verdicts import Row, protocol, with_own_constants
+from scout_rl.report.verdicts import Row, protocol
 
 RULES = ("scout", "anneal", "mixture", "random", "target")
 BEGIN, END = "<!-- at a glance: written by make results -->", "<!-- end -->"
@@ -28,7 +28,8 @@ def glance_table(settings: Sequence[str], blocks: Sequence[Runs]) -> Table:
 
 def _runs(row: Row, blocks: Sequence[Runs]) -> Sequence[Summary]:
     """Those that the verdict on this row would be about."""
-    condition = with_own_constants(protocol(row, blocks, row.levels), row.rule)
+    choice = protocol(row, blocks)
+    condition = None if choice is None else choice.block.of(row.rule)
     return condition.runs if condition is not None else ()
 
 

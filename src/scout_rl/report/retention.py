@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from scout_rl.report.choice import choose, fitting, ladder_of
+from scout_rl.report.choice import alike, choose, fitting, ladder_of
 from scout_rl.report.comparison import Runs, bootstrap_fraction
 from scout_rl.report.conditions import Condition
 from scout_rl.report.metrics import Summary, common_window, retained
@@ -70,7 +70,8 @@ def three_ladders(
 
 def _beside(block: Runs, blocks: Sequence[Runs]) -> Ladders | None:
     """SCOUT in the block, and SCOUT and the target start in the block that has a hand-built ladder and is alike."""
-    by_hand = next((b for b in blocks if ladder_of(b) == USUAL["ladder"] and _else(b) == _else(block)), None)
+    manual_blocks = (b for b in blocks if ladder_of(b) == USUAL["ladder"])
+    by_hand = next((b for b in manual_blocks if alike(b, block, OF_THE_LADDER)), None)
     if by_hand is None:
         return None
     auto, manual, target = block.of("scout"), by_hand.of("scout"), by_hand.of("target")
@@ -78,10 +79,6 @@ def _beside(block: Runs, blocks: Sequence[Runs]) -> Ladders | None:
         return None
     doubts = block.doubt("scout"), by_hand.doubt("scout"), by_hand.doubt("target")
     return Ladders(auto, manual, target, "; ".join(told for told in doubts if told))
-
-
-def _else(block: Runs) -> dict[str, Any]:
-    return {name: value for name, value in block.fields.items() if name not in OF_THE_LADDER}
 
 
 def retention(blocks: Sequence[Runs], setting: str, ladder: str, levels: int = 5, preset: str = "") -> Retention | None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.report import judging, paper
-from scout_rl.report.choice import Choice, choose, fitting
+from scout_rl.report.choice import Choice, alike, choose, fitting, levels_of
 from scout_rl.report.comparison import BY_MEAN, Runs, window_of
 from scout_rl.report.conditions import Condition
 from scout_rl.report.metrics import SOLVED, Summary
@@ -89,15 +89,16 @@ def answer(row: Row, blocks: Sequence[Runs]) -> Answer:
     told = Answer(row, number, _paper_difference(row, number))
     if row.metric in ("retained", "self"):
         return _retained(told, blocks)
-    block = protocol(row, blocks, row.levels)
-    mine = with_own_constants(block, row.rule)
-    if block is None or mine is None:
+    choice = protocol(row, blocks)
+    mine = None if choice is None else choice.block.of(row.rule)
+    if choice is None or mine is None:
         return told
+    block = choice.block
     mean = row.setting in BY_MEAN or not row.metric.endswith("auc")
     reduce: Callable[..., NDArray[np.float64]] = np.mean if mean else np.median
     value = _values(row, block, mine)
     ours = bootstrap(np.array(list(value.values())), reduce, generator())
-    doubt = _doubt(row, blocks, row.levels, row.rule)
+    doubt = _joined(choice.doubt, block.doubt(row.rule))
     told = replace(told, ours=ours, runs=mine.runs, seeds=len(value), note=doubt)
     if row.expect == judging.LOSES:
         return replace(told, verdict=judging.loses(ours.point))
@@ -108,18 +109,22 @@ def answer(row: Row, blocks: Sequence[Runs]) -> Answer:
 
 def _compared(told: Answer, value: dict[int, float], blocks: Sequence[Runs], block: Runs) -> Answer:
     row, ours = told.row, told.ours
-    other, runs = _other(row, blocks, block)
+    beside = _other(row, blocks, block)
+    if beside is None or ours is None:
+        return replace(told, seeds=0)
+    where, condition = beside
+    other = _values(row, where, condition)
     sides = (value, other) if row.compare else (other, value)
     both = paired(*sides, np.mean if row.metric == SHARE else np.median)
-    if both is None or ours is None:
+    if both is None:
         return replace(told, seeds=0)
     theirs, found, note = told.paper_difference, both.difference.point, ""
     if row.paper_ratio is not None:
         theirs = (row.paper_ratio - 1) * ours.point
         note = f"SCOUT's value is {(ours.point + found) / ours.point:.2f} times the rule's" if ours.point else ""
     verdict = judging.against(found, theirs, row.expect)
-    note = _joined(note, told.note, _doubt(row, blocks, _other_levels(row), _other_rule(row)))
-    mixed = _mixed([told.runs, runs])
+    note = _joined(note, told.note, where.doubt(condition.rule))
+    mixed = _mixed([told.runs, condition.runs])
     return replace(told, difference=both.difference, seeds=both.n, mixed=mixed, verdict=verdict, note=note)
 
 
@@ -158,40 +163,22 @@ def _joined(*notes: str) -> str:
     return "; ".join(dict.fromkeys(note for note in notes if note))
 
 
-def _doubt(row: Row, blocks: Sequence[Runs], levels: int, rule: str) -> str:
-    """Which other runs would have answered for that rule as well; empty where there are none."""
-    found = _choice(row, blocks, levels)
-    return "" if found is None else _joined(found.doubt, found.block.doubt(rule))
+def protocol(row: Row, blocks: Sequence[Runs]) -> Choice | None:
+    """The block of this protocol: the setting's own learner and budget first (`choice.choose`)."""
+    return choose(fitting(blocks, row.setting, row.ladder, row.levels, row.preset))
 
 
-def protocol(row: Row, blocks: Sequence[Runs], levels: int) -> Runs | None:
-    """The block of this protocol (`choice.choose`): the setting's own learner and budget first."""
-    found = _choice(row, blocks, levels)
-    return None if found is None else found.block
-
-
-def _choice(row: Row, blocks: Sequence[Runs], levels: int) -> Choice | None:
-    return choose(fitting(blocks, row.setting, row.ladder, levels, row.preset))
-
-
-def with_own_constants(block: Runs | None, rule: str) -> Condition[Summary] | None:
-    """The rule with its own constants: a sweep over others is another question."""
-    return None if block is None else block.of(rule)
-
-
-def _other(row: Row, blocks: Sequence[Runs], block: Runs) -> tuple[dict[int, float], Sequence[Summary]]:
-    """What the row is compared with, by seed, and the runs behind it; empty where there are none."""
-    where = protocol(row, blocks, _other_levels(row)) if row.compare else block
-    condition = with_own_constants(where, _other_rule(row))
-    return ({}, ()) if where is None or condition is None else (_values(row, where, condition), condition.runs)
-
-
-def _other_levels(row: Row) -> int:
-    return int(row.compare.removeprefix("levels ")) if row.compare else row.levels
-
-
-def _other_rule(row: Row) -> str:
-    return row.rule if row.compare else "scout"
+def _other(row: Row, blocks: Sequence[Runs], block: Runs) -> tuple[Runs, Condition[Summary]] | None:
+    """What the row is compared with, and its block; levels are compared with levels where all else is the same."""
+    rule, where = "scout", block
+    if row.compare:
+        rule, levels = row.rule, int(row.compare.removeprefix("levels "))
+        found = [b for b in blocks if levels_of(b) == levels and alike(b, block, ("levels",))]
+        if not found:
+            return None
+        where = found[0]
+    condition = where.of(rule)
+    return None if condition is None else (where, condition)
 
 
 def _values(row: Row, block: Runs, condition: Condition[Summary]) -> dict[int, float]:
