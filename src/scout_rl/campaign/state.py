@@ -105,6 +105,14 @@ def pace(run: Run, store: Store) -> Pace:
     return Pace(windows, seconds, last_row(store, f"{run.name}/evaluations.jsonl").get("groups", {}))
 
 
+def known_pace(run: Run, store: Store) -> Pace | None:
+    """The same for showing; None where a table cannot be read."""
+    try:
+        return pace(run, store)
+    except ValueError:
+        return None
+
+
 def last_row(store: Store, name: str) -> dict[str, Any]:
     """The last complete row of a table, or an empty one."""
     rows = _rows(store, name, last=1)
