@@ -76,6 +76,7 @@ FLOW = {
         "hardware",
         "run_config",
         "run_folder",
+        "run_ladder",
         "run_path",
         "stored",
         "train",

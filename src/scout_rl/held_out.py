@@ -48,12 +48,14 @@ def read_evaluations(folder: Path, about: dict[str, Any], closed: int) -> list[d
     return rows
 
 
-def check_times(config: dict[str, Any], at: Sequence[int], closed: int) -> None:
+def check_times(config: dict[str, Any], at: list[int], closed: int) -> None:
     """Refuse evaluations that were not due, are there twice, or are missing after ``closed`` windows."""
     every = config.get("evaluate_every")
     if not every:  # a config of before it was kept there
-        if any(one >= other for one, other in pairwise(at)):
-            raise ValueError("its evaluations are not in order")
+        if any(one >= other for one, other in pairwise(at)) or at[:1] not in ([], [0]):
+            raise ValueError("its evaluations do not begin before the first window, or are not in order")
+        if closed == config["windows"] and at[-1:] != [closed]:
+            raise ValueError(f"the evaluation after {closed} windows is missing")
         return
     expected = due(config["windows"], every)
     for i, window in enumerate(at):

@@ -43,9 +43,25 @@ def survey(runs: Sequence[Run], store: Store, results: Path | None) -> dict[str,
 
 
 def missing(runs: Sequence[Run], standing: dict[str, Status], first: int | None = None) -> list[Run]:
-    """The runs still to do, in order; the ``first`` of them alone, if given."""
-    left = [run for run in runs if standing[run.name].state in (State.MISSING, State.UNFINISHED)]
-    return left if first is None else left[:first]
+    """The runs still to do, in order; the ``first`` of them alone, if given, each after those that it needs."""
+    left = {run.name: run for run in runs if standing[run.name].state in (State.MISSING, State.UNFINISHED)}
+    if first is None:
+        return list(left.values())
+    chosen: dict[str, Run] = {}
+    for run in left.values():
+        wanted = _with_needs(run, left)
+        if all(name in left or standing[name].state is State.FINISHED for one in wanted for name in one.needs):
+            chosen.update((one.name, one) for one in wanted)
+    return list(chosen.values())[:first]
+
+
+def _with_needs(run: Run, left: dict[str, Run], above: tuple[str, ...] = ()) -> list[Run]:
+    """A run after those of ``left`` that it needs; ``above`` ends a circle."""
+    found: list[Run] = []
+    for name in run.needs:
+        if name in left and name not in (run.name, *above):
+            found += _with_needs(left[name], left, (run.name, *above))
+    return [*found, run]
 
 
 def conduct(
