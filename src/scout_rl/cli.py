@@ -42,8 +42,8 @@ def _run(arguments: list[str] | None) -> int:
     except ValueError as refusal:
         return _refuse(str(refusal))
     except OSError as error:
-        where = "a file" if error.filename is None else os.fspath(error.filename)
-        return _refuse(f"{where} cannot be read or written: {error.strerror or error}")
+        named = "reading or writing failed" if error.filename is None else f"{error.filename} cannot be read or written"
+        return _refuse(f"{named}: {error.strerror or error}")
     except KeyboardInterrupt:
         print("scout: stopped", file=sys.stderr)
         return STOPPED

@@ -264,7 +264,7 @@ def test_a_failure_that_cannot_be_noted_does_not_stop_the_rest(runs, store, monk
     monkeypatch.setattr(store, "write", lambda name, data: (full if "failures" in name else real)(name, data))
     after = do(runs, store, engine)
     assert engine.order == [a, b, c]
-    assert after[a].note == "no (this could not be noted: No space left on device)"
+    assert after[a].note == f"no (this could not be noted: .campaign/{a}.failures.json: No space left on device)"
     assert [after[name].state for name in (a, b, c)] == [State.FAILED, State.FINISHED, State.FINISHED]
 
 
@@ -280,7 +280,7 @@ def test_a_run_that_cannot_be_started_does_not_stop_the_rest(runs, store):
     engine = Refusing(store)
     after = do(runs, store, engine)
     assert engine.order == [b, c]
-    assert after[a] == state.Status(State.FAILED, 0, "it cannot be started: No space left on device")
+    assert after[a] == state.Status(State.FAILED, 0, f"it cannot be started: {a}.log: No space left on device")
 
 
 def test_the_table_counts_windows_and_time_from_the_records(runs, store):

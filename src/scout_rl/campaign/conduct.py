@@ -140,14 +140,15 @@ def _kept(run: Run, store: Store, results: Path | None, found: Status) -> Status
         with store.reading(run.name) as folder:
             pack(folder, record_path(results, run))
     except OSError as error:
-        return replace(found, state=State.FAILED, note=f"{record_path(results, run)} cannot be written: {_of(error)}")
+        return replace(found, state=State.FAILED, note=f"its record cannot be written: {_of(error)}")
     except ValueError as error:
         return replace(found, state=State.FAILED, note=str(error))
     return found
 
 
 def _of(error: OSError) -> str:
-    return error.strerror or str(error)
+    named = "" if error.filename is None else f"{error.filename}: "
+    return f"{named}{error.strerror or error}"
 
 
 def _ready(run: Run, standing: dict[str, Status]) -> bool:

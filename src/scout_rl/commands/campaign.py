@@ -78,6 +78,7 @@ def campaign(
         console.print(f"{len(todo)} of {len(found.runs)} runs to do", highlight=False)
         return 0
     if todo:
+        store.home(".campaign").mkdir(parents=True, exist_ok=True)  # an --out that cannot be written ends here
         chosen = _engine(engine, out, address, workers, threads, memory)
         try:
             with Board(found.runs, todo, store, chosen.slots, console) as board:
