@@ -65,7 +65,8 @@ FLOW = {
     "hardware": set(),
     "run_folder": {"cache", "hardware", "records", "run_config", "stored"},
     "train": None,  # puts stages together
-    "compact": {"damage", "records", "stored"},
+    "held_out": {"bank", "damage", "settings", "stored"},
+    "compact": {"damage", "held_out", "stored"},
     "run_path": {"run_config", "settings"},
     "campaign": {
         "cache",
@@ -75,12 +76,13 @@ FLOW = {
         "hardware",
         "run_config",
         "run_folder",
+        "run_ladder",
         "run_path",
         "stored",
         "train",
     },
     # a stored run had again
-    "run_trace": {"compact", "stored"},
+    "run_trace": {"compact", "held_out", "stored"},
     "repeat": {
         "bank",
         "campaign",
@@ -94,21 +96,23 @@ FLOW = {
         "stored",
     },
     # from records to pages; no simulator, no learner
-    "report": {"bank", "cells", "compact", "damage", "presets", "records", "rules", "settings", "stored"},
+    "report": {"bank", "cells", "compact", "damage", "held_out", "presets", "records", "rules", "settings", "stored"},
     # looking at what was trained, and from where
     "trained": {
         "bank",
         "checkpoint",
+        "damage",
         "evaluate",
         "families",
         "goal_rollout",
+        "held_out",
         "learner_state",
         "learners",
-        "records",
         "run_config",
         "run_folder",
         "settings",
         "stage",
+        "stored",
     },
     # ladders from what was trained
     "policy_attempts": {"families"},

@@ -84,3 +84,57 @@ def test_train_takes_the_presets_constants(monkeypatch, preset, updates):
     assert config == RunConfig(setting="fetch-conflict", preset=preset, learner={"batch": 64})
     assert config.learner["updates"] == updates
     assert path.name == {"tuned": "40-batch64", "paper": "40-paper-batch64"}[preset]
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """The configs that `scout train` would have trained."""
+    pytest.importorskip("jax")
+    from scout_rl.commands import train
+
+    seen = []
+    monkeypatch.setattr(train, "run", lambda config, path, track: seen.append(config) or 0)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("words", "fields"),
+    [
+        ("--seed 41 doorkey-small --windows 4", {"seed": 41, "windows": 4}),
+        ("--seed=41 doorkey-small", {"seed": 41}),
+        ("--evaluate_every 2 doorkey-small", {"evaluate_every": 2}),
+        ("--out fetch-air doorkey-small", {}),  # a folder with the name of another setting
+        ("--rule anneal --constants.T-anneal 3 doorkey-small", {"rule": "anneal", "constants": {"T_anneal": 3}}),
+        ("--learner.gamma 0.9 doorkey-small --seed 7", {"seed": 7, "learner": {"gamma": 0.9}}),
+        ("--constants.beta=0.1 doorkey-small", {"constants": {"beta": 0.1}}),
+        ("doorkey-small --seed 41", {"seed": 41}),
+    ],
+)
+def test_train_takes_its_setting_anywhere(trained, words, fields):
+    """The usage line shows options before SETTING; the setting decides which options there are."""
+    from scout_rl.run_config import RunConfig
+
+    assert main(["train", *words.split()]) == 0
+    assert trained == [RunConfig(setting="doorkey-small", **fields)]
+
+
+@pytest.mark.parametrize("words", ["dorkey", "--seed 41 dorkey", "--learner.gamma 0.9 dorkey", "dorkey --seed 41"])
+def test_a_wrong_setting_is_named(trained, capsys, words):
+    assert main(["train", *words.split()]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("scout: no setting 'dorkey'; the settings are ")
+    assert said.count("\n") == 1
+    assert trained == []
+
+
+def test_every_flag_of_train_with_one_value_is_known():
+    """Those that stand before a setting; a new one must be listed, or its value would be taken for the setting."""
+    pytest.importorskip("jax")
+    import inspect
+
+    from scout_rl.commands import train
+
+    names = {"ladder_from": "from", "ladder_fallback": "fallback"}
+    given = inspect.signature(train.train_command(["train"])).parameters
+    flags = {f"--{names.get(name, name).replace('_', '-')}" for name in given} - {"--setting"}
+    assert flags - {"--constants", "--learner"} == train.ONE_VALUE

@@ -88,6 +88,41 @@ def test_another_outcome_than_recorded_is_found(run, tmp_path, capsys):
     assert "1 of 40 held-out contexts end otherwise than in the run's own evaluation at window 6: 7" in printed(capsys)
 
 
+def test_other_means_than_recorded_are_found(run, tmp_path, capsys):
+    """What the table shows beside ours is compared, and not the outcomes alone."""
+    right = records.read_rows(run / "evaluations.jsonl")[-1]["success"]
+
+    def fake(row):
+        row["success"], row["groups"] = 0.99, {"all": 0.99}
+
+    assert main(["evaluate", str(rewritten(run, tmp_path / "run", fake))]) == 1
+    out = printed(capsys)
+    assert f"The run recorded a success of 0.99 for all contexts, and it is {right}." in out
+    assert f"The run recorded a success of 0.99 for all, and it is {right}." in out
+    assert "Equal to" not in out
+
+
+def test_an_evaluation_that_was_due_and_is_not_there(run, tmp_path, capsys):
+    folder = rewritten(run, tmp_path / "run", lambda row: None)
+    rows = (folder / "evaluations.jsonl").read_text().splitlines(keepends=True)
+    (folder / "evaluations.jsonl").write_text("".join(rows[:-1]))
+    assert main(["evaluate", str(folder)]) == 1
+    assert "The run recorded no evaluation at window 6, where one was due." in printed(capsys)
+
+
+def test_a_damaged_evaluation_is_named(run, tmp_path, capsys):
+    def other_groups(row):
+        row["groups"] = {"some": 1.0}
+
+    folder = rewritten(run, tmp_path / "run", other_groups)
+    assert main(["evaluate", str(folder)]) == 2
+    path = folder / "evaluations.jsonl"
+    assert f"{path} is damaged: its evaluation after 6 windows is not of this bank's" in capsys.readouterr().err
+    path.write_text("garbage\n")
+    assert main(["evaluate", str(folder)]) == 2
+    assert f"{path} is damaged: Expecting value" in capsys.readouterr().err
+
+
 def test_a_checkpoint_without_an_evaluation(run, capsys):
     assert main(["evaluate", str(run), "--checkpoint", "3"]) == 0
     out = printed(capsys)

@@ -160,6 +160,12 @@ def test_folder_and_record_tell_the_same(scouted):
         ("window 4", "environment steps", "window 4: environment steps is 99 in the record and"),
         ("window 6", "the learner's kl", "window 6: the learner's kl is 99 in the record and"),
         ("the evaluation after 4 windows", "outcome", "windows: outcome of held-out context 0 is 99 in the record and"),
+        ("the evaluation after 4 windows", "success", "4 windows: success is 99 in the record and"),
+        (
+            "the evaluation after 8 windows",
+            "success of group all",
+            "8 windows: success of group all is 99 in the record",
+        ),
     ],
 )
 def test_every_false_number_is_found(scouted, place, name, sentence):
@@ -185,6 +191,9 @@ def test_a_missing_evaluation_and_numbers_that_are_none(scouted):
     gone = [moment for moment in now if moment.place != "the evaluation after 4 windows"]
     found = run_trace.first_difference(stored, gone, 8)
     assert found == "the evaluation after 4 windows is in the record and not there now"
+    found = run_trace.first_difference(gone, stored, 8)
+    assert found == "the evaluation after 4 windows is there now and not in the record"
+    assert run_trace.first_difference(gone, stored, 3) is None
     for moments in (stored, now):
         moments[1].values["the learner's kl"] = float("nan")
     assert run_trace.first_difference(stored, now, 8) is None

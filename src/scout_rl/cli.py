@@ -5,45 +5,73 @@ from __future__ import annotations
 import os
 import sys
 
+REFUSED, STOPPED = 2, 130
+"""Exit codes: of a refusal, and what a shell reports of a command that was interrupted, 128 + SIGINT."""
 READER_LEFT = 141
 """What a shell reports of a command whose reader closed the pipe: 128 + SIGPIPE."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one subcommand; a refusal is one sentence and exit code 2. ``scout ... | head`` ends without a traceback."""
+    """Run one subcommand; a refusal, or what the disk refuses, is one sentence and exit code 2, an interrupt 130.
+
+    ``scout ... | head`` ends without a traceback.
+    """
     try:
         try:
             return _run(arguments)
         finally:
             sys.stdout.flush()  # here, not at exit, where nobody catches what it raises
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes nowhere
+        _leave_standard_output()
         return READER_LEFT
+    except OSError as error:  # standard output is on a full disk
+        _leave_standard_output()
+        return _refuse(f"standard output cannot be written: {error.strerror}")
+
+
+def _leave_standard_output() -> None:
+    """What is left of it goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: list[str] | None) -> int:
     try:
+        return _command(arguments)
+    except BrokenPipeError:
+        raise
+    except ValueError as refusal:
+        return _refuse(str(refusal))
+    except OSError as error:
+        named = "reading or writing failed" if error.filename is None else f"{error.filename} cannot be read or written"
+        return _refuse(f"{named}: {error.strerror or error}")
+    except KeyboardInterrupt:
+        print("scout: stopped", file=sys.stderr)
+        return STOPPED
+
+
+def _refuse(sentence: str) -> int:
+    print(f"scout: {sentence}", file=sys.stderr)
+    return REFUSED
+
+
+def _command(arguments: list[str] | None) -> int:
+    try:
         import rich  # noqa: F401
         import tyro
     except ModuleNotFoundError as missing:
-        print(f"scout: the command line needs {missing.name}: pip install 'scout-rl[cli,plot]'", file=sys.stderr)
-        return 2
+        return _refuse(f"the command line needs {missing.name}: pip install 'scout-rl[cli,plot]'")
     from scout_rl import commands
 
     words = sys.argv[1:] if arguments is None else arguments
-    try:
-        return int(
-            tyro.extras.subcommand_cli_from_dict(
-                commands.commands(words),
-                prog="scout",
-                description="Per-context reset curricula for sparse-reward reinforcement learning.",
-                args=words,
-            )
-            or 0
+    return int(
+        tyro.extras.subcommand_cli_from_dict(
+            commands.commands(words),
+            prog="scout",
+            description="Per-context reset curricula for sparse-reward reinforcement learning.",
+            args=words,
         )
-    except ValueError as refusal:
-        print(f"scout: {refusal}", file=sys.stderr)
-        return 2
+        or 0
+    )
 
 
 if __name__ == "__main__":

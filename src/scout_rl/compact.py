@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.damage import reading
-from scout_rl.records import read_records, read_rows
-from scout_rl.stored import check_run
+from scout_rl.held_out import check_means, check_times, read_evaluations
+from scout_rl.stored import check_run, read_curriculum, read_json, read_run, read_table
 
 SCHEMA = 1
 KINDS = ("advance", "retreat", "antistall")
@@ -54,14 +54,38 @@ class CompactRun(NamedTuple):
 
 
 def pack(folder: Path, path: Path) -> None:
-    """Write the compact record of a finished run; one that is not finished is refused."""
-    about = json.loads((folder / "run.json").read_text())
-    records = read_records(folder)
-    evaluations = read_rows(folder / "evaluations.jsonl")
+    """Write the compact record of a finished run; one that is not finished, or does not fit together, is refused."""
+    with reading(folder):
+        arrays = _arrays(folder)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".partial")
+    try:
+        partial.write_bytes(buffer.getbuffer())
+        _check_readable(folder, partial)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    os.replace(partial, path)
+
+
+def _check_readable(folder: Path, partial: Path) -> None:
+    """Refuse a record that nobody could read, before it has its name."""
+    try:
+        unpack(partial)
+    except ValueError as error:
+        why = str(error).removeprefix(f"{partial} ")
+        raise ValueError(f"{folder} cannot be packed: what comes out {why}") from error
+
+
+def _arrays(folder: Path) -> dict[str, Any]:
+    about, records = read_run(folder), read_curriculum(folder)
+    metrics, timing = read_table(folder / "metrics.jsonl"), read_table(folder / "timing.jsonl")
     budget = about["config"]["windows"]
+    evaluations = read_evaluations(folder, about, min(len(records.windows), len(timing)))
     if len(records.windows) != budget or not evaluations or evaluations[-1]["window"] != budget:
         raise ValueError(f"{folder} has {len(records.windows)} of {budget} windows: only a finished run is packed")
-    metrics, timing = read_rows(folder / "metrics.jsonl"), read_rows(folder / "timing.jsonl")
     moves = [(event.window, event.context, KINDS.index(event.kind)) for event in records.events]
     arrays: dict[str, Any] = {
         "context": np.array([row["context"] for row in records.windows], np.int16),
@@ -82,16 +106,11 @@ def pack(folder: Path, path: Path) -> None:
         "group_names": list(evaluations[0]["groups"]),
         "rollouts": len(records.windows[0]["context"]),
         "held_out": len(evaluations[0]["outcomes"]),
-        "ladder": json.loads(ladder.read_text()) if ladder.exists() else None,
+        "ladder": read_json(ladder) if ladder.exists() else None,
         "seconds": round(sum(row["seconds"] for row in timing), 1),
     }
     arrays[_ABOUT] = np.frombuffer(json.dumps(note).encode(), np.uint8)
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(buffer.getbuffer())
-    os.replace(partial, path)
+    return arrays
 
 
 def unpack(path: Path) -> CompactRun:
@@ -139,8 +158,11 @@ def _fits(run: CompactRun) -> None:
         raise ValueError(f"its arrays have {', '.join(map(str, sorted(lengths | {windows})))} windows")
     if run.level.shape[1] != rollouts or run.success.shape[1] != rollouts:
         raise ValueError("its cells and their success are not of the same rollouts")
-    if len(run.outcomes) != len(run.evaluated_at) or run.moves.shape[1] != 3:
+    lengths = {len(array) for array in (run.outcomes, *run.groups.values())}
+    if lengths != {len(run.evaluated_at)} or run.moves.shape[1] != 3:
         raise ValueError("its evaluations or moves are cut")
+    check_times(run.about["config"], run.evaluated_at.tolist(), windows)
+    check_means(run.about, run.evaluated_at.tolist(), run.outcomes, run.groups)
 
 
 def find_results(folder: Path) -> list[Path]:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.compact import KINDS, CompactRun
-from scout_rl.stored import read_curriculum, read_json, read_table
+from scout_rl.held_out import read_evaluations
+from scout_rl.stored import read_curriculum, read_json, read_run, read_table
 
 ENTRY = {"frontier": "context", "outcome": "held-out context"}
 """What a list has one entry for; rollouts where nothing is said."""
@@ -50,8 +51,14 @@ def of_record(run: CompactRun, windows: int) -> list[Moment]:
         }
         for w in range(windows)
     ]
-    outcomes = run.outcomes.astype(int).tolist()
-    evaluations = dict(zip(run.evaluated_at.tolist(), ({"outcome": row} for row in outcomes), strict=True))
+    evaluations = {
+        window: _evaluation(
+            run.outcomes[i].astype(int).tolist(),
+            float(run.outcomes[i].mean()),
+            {name: float(values[i]) for name, values in run.groups.items()},
+        )
+        for i, window in enumerate(run.evaluated_at.tolist())
+    }
     return [*_ladder(run.ladder), *_in_order(played, evaluations)]
 
 
@@ -79,8 +86,8 @@ def of_folder(folder: Path, windows: int) -> list[Moment]:
                 **{f"the learner's {name}": value for name, value in learner.items()},
             }
         )
-    rows = read_table(folder / "evaluations.jsonl")
-    evaluations = {row["window"]: {"outcome": row["outcomes"]} for row in rows}
+    rows = read_evaluations(folder, read_run(folder), windows)
+    evaluations = {row["window"]: _evaluation(row["outcomes"], row["success"], row["groups"]) for row in rows}
     about = folder / "ladder.json"
     ladder = read_json(about) if about.exists() else None
     return [*_ladder(ladder), *_in_order(played, evaluations)]
@@ -95,7 +102,11 @@ def windows_in(folder: Path) -> int:
 def first_difference(stored: Sequence[Moment], now: Sequence[Moment], windows: int) -> str | None:
     """One sentence about the first moment, up to that many windows, in which the runs differ; None where none does."""
     found = {moment.place: moment.values for moment in now}
+    there = {moment.place for moment in stored}
+    extra = next((moment for moment in now if moment.place not in there and moment.closed <= windows), None)
     for moment in stored:
+        if extra is not None and extra.closed < moment.closed:
+            break
         if moment.closed > windows:
             break
         if moment.place not in found:
@@ -104,7 +115,7 @@ def first_difference(stored: Sequence[Moment], now: Sequence[Moment], windows: i
             other = found[moment.place].get(name)
             if not _equal(value, other):
                 return f"{moment.place}: {_told(name, value, other)}"
-    return None
+    return None if extra is None else f"{extra.place} is there now and not in the record"
 
 
 def _in_order(played: list[dict[str, Any]], evaluations: dict[int, dict[str, Any]]) -> Iterator[Moment]:
@@ -113,6 +124,11 @@ def _in_order(played: list[dict[str, Any]], evaluations: dict[int, dict[str, Any
             yield Moment(f"window {closed - 1}", closed, played[closed - 1])
         if closed in evaluations:
             yield Moment(f"the evaluation after {closed} windows", closed, evaluations[closed])
+
+
+def _evaluation(outcomes: list[int], success: float, groups: dict[str, float]) -> dict[str, Any]:
+    means = {f"success of group {name}": value for name, value in groups.items()}
+    return {"outcome": outcomes, "success": success, **means}
 
 
 def _ladder(about: dict[str, Any] | None) -> list[Moment]:

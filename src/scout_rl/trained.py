@@ -13,18 +13,20 @@ from numpy.typing import NDArray
 
 from scout_rl import checkpoint
 from scout_rl.bank import ContextBank
+from scout_rl.damage import reading
 from scout_rl.evaluate import Evaluation
 from scout_rl.families import load_bank
 from scout_rl.goal_rollout import rows
+from scout_rl.held_out import EVALUATIONS
 from scout_rl.learner_state import restore_policy
 from scout_rl.learners import make_learner
 from scout_rl.learners.learner import Learner
 from scout_rl.learners.off_policy import OffPolicy
-from scout_rl.records import read_rows
 from scout_rl.run_config import RunConfig
 from scout_rl.run_folder import read_run, versions
 from scout_rl.settings import Setting, setting
 from scout_rl.stage import make_stage
+from scout_rl.stored import read_table
 
 
 class Trained(NamedTuple):
@@ -86,6 +88,21 @@ def load(path: Path, window: int | None = None, say: Callable[[str], None] = pri
             say(f"{path} was trained with {name} {version}, this is {here}: outcomes may differ")
     learner, stage = make_learner(config.algorithm, config.learner), make_stage(config, chosen, bank)
     state = restore_policy(jax.eval_shape(stage.init, jax.random.key(config.seed)), found)
-    recorded = {row["window"]: row for row in read_rows(path / "evaluations.jsonl")}.get(found.window)
+    recorded = _recorded(path / EVALUATIONS, found.window, chosen, len(bank.held_out))
     steps = int(found.meta["environment_steps"])
     return Trained(config, chosen, bank, learner, state, stage.evaluate, found.window, steps, recorded)
+
+
+def _recorded(path: Path, window: int, chosen: Setting, n_held_out: int) -> dict[str, Any] | None:
+    """The run's own evaluation after ``window`` windows, as it stands there; None where there is none."""
+    rows = read_table(path)
+    with reading(path):
+        found = {row["window"]: row for row in rows}.get(window)
+        if found is None:
+            return None
+        names = [group.name for group in chosen.groups]
+        if len(found["outcomes"]) != n_held_out or list(found["groups"]) != names:
+            raise ValueError(f"its evaluation after {window} windows is not of this bank's contexts and groups")
+        found["success"] = float(found["success"])
+        found["groups"] = {name: float(value) for name, value in found["groups"].items()}
+    return found

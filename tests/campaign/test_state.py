@@ -14,7 +14,9 @@ from scout_rl.campaign.machine import environment, n_workers, usable_cores
 from scout_rl.campaign.state import CHANCES, State
 from scout_rl.campaign.store import open_store
 from scout_rl.campaign.table import Board, duration
+from scout_rl.compact import find_results, pack
 from scout_rl.run_config import RunConfig
+from tests.report.planted import as_run_folder, play, played_folder, steadily
 
 
 @pytest.fixture
@@ -202,12 +204,83 @@ def test_a_record_does_not_stand_for_a_policy_that_is_still_needed(runs, store, 
     assert "is of another config: seed is 3 there and 40 here" in note
 
 
-def test_a_damaged_record_is_a_sentence(runs, store, tmp_path):
+def test_a_damaged_record_is_listed(runs, store, tmp_path):
     record = state.record_path(tmp_path, runs[0])
     record.parent.mkdir(parents=True)
     record.write_bytes(b"half a file")
-    with pytest.raises(ValueError, match=r"40-windows8.npz is no compact record, or a damaged one: it is not a zip"):
-        conduct.survey(runs, store, tmp_path)
+    found = conduct.survey(runs, store, tmp_path)
+    assert found[runs[0].name].state is State.FAILED
+    assert "40-windows8.npz is no compact record, or a damaged one: it is not a zip" in found[runs[0].name].note
+    assert conduct.missing(runs, found) == list(runs[1:])
+
+
+def whole_run(run, store):
+    """A finished run's folder with all of its records."""
+    played = play(store.home(run.name), steadily(lambda c: 1.0), windows=run.config.windows, rollouts=16)
+    at = range(0, run.config.windows + 1, run.config.evaluate_every)
+    as_run_folder(played, run.config.as_dict(), {"all": np.linspace(0, 1, len(at))})
+    store.write(f"{run.name}/checkpoints/{run.config.windows:08d}/manifest.json", b"{}")
+    return played
+
+
+@pytest.mark.parametrize("table", ["run.json", "windows.jsonl", "evaluations.jsonl", "metrics.jsonl", "timing.jsonl"])
+def test_one_damaged_run_does_not_stop_the_rest(store, tmp_path, table):
+    """Finished, and then something happened to its folder: it is listed with the file, and the others are done."""
+    file = tmp_path / "a.toml"
+    file.write_text(
+        '[[runs]]\nsettings=["doorkey-small"]\nrules=["scout"]\nseeds=[40,41,42]\nwindows=8\nevaluate_every=4'
+    )
+    a, b, c = load(file).runs
+    damaged = whole_run(a, store) / table
+    whole_run(b, store)
+    damaged.write_text("garbage\n" + damaged.read_text())
+    engine = Scripted(store)
+    after = do([a, b, c], store, engine, results=tmp_path / "results")
+    assert engine.order == [c.name]
+    assert after[a.name].state is State.FAILED
+    assert f"{damaged} is damaged: Expecting value" in after[a.name].note
+    assert after[b.name].state is State.FINISHED
+    assert [path.stem for path in find_results(tmp_path / "results")] == [b.name.split("/")[-1]]
+
+
+def test_what_cannot_be_read_is_not_packed(tmp_path):
+    """Every file is fine by itself, and they do not fit together: nothing is left at the record's place."""
+    folder = played_folder(tmp_path / "run", 40, reach=20)
+    rows = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (folder / "metrics.jsonl").write_text("".join(rows[:-3]))
+    with pytest.raises(ValueError, match=r"run cannot be packed: what comes out .* its arrays have 37, 40 windows"):
+        pack(folder, tmp_path / "results" / "40.npz")
+    assert not list((tmp_path / "results").iterdir())
+
+
+def test_a_failure_that_cannot_be_noted_does_not_stop_the_rest(runs, store, monkeypatch):
+    a, b, c = (run.name for run in runs)
+
+    def full(name, data):
+        raise OSError(28, "No space left on device", name)
+
+    engine = Scripted(store, {a: ["no"] * 9})
+    real = store.write
+    monkeypatch.setattr(store, "write", lambda name, data: (full if "failures" in name else real)(name, data))
+    after = do(runs, store, engine)
+    assert engine.order == [a, b, c]
+    assert after[a].note == f"no (this could not be noted: .campaign/{a}.failures.json: No space left on device)"
+    assert [after[name].state for name in (a, b, c)] == [State.FAILED, State.FINISHED, State.FINISHED]
+
+
+def test_a_run_that_cannot_be_started_does_not_stop_the_rest(runs, store):
+    a, b, c = (run.name for run in runs)
+
+    class Refusing(Scripted):
+        def start(self, run, chances):
+            if run.name == a:
+                raise OSError(28, "No space left on device", f"{run.name}.log")
+            super().start(run, chances)
+
+    engine = Refusing(store)
+    after = do(runs, store, engine)
+    assert engine.order == [b, c]
+    assert after[a] == state.Status(State.FAILED, 0, f"it cannot be started: {a}.log: No space left on device")
 
 
 def test_the_table_counts_windows_and_time_from_the_records(runs, store):

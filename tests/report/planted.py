@@ -12,6 +12,9 @@ from scout_rl.report.conditions import group
 from scout_rl.report.metrics import summarise
 from scout_rl.report.runs import load
 
+SHARE = 3000
+"""Held-out contexts of a group, so that thirds and hundredths are whole ones."""
+
 
 def play(folder, ready, *, rule=None, n_contexts=40, n_levels=5, windows=300, rollouts=16, seed=0, oracle_group=None):
     """A log_dir: ``ready(context, level, window)`` is the success probability of each rollout."""
@@ -61,7 +64,7 @@ def write_compact(
     *,
     frontier=None,
     n_contexts=10,
-    held_out=100,
+    held_out=0,
     bank="ab" * 32,
     seconds=60.0,
     ladder=None,
@@ -69,15 +72,15 @@ def write_compact(
 ):
     """A compact record with these held-out curves by group (equal shares) and this frontier [windows, contexts].
 
-    A window has 1000 environment steps. ``about`` is what run.json says beside config, bank and versions.
+    Values are rounded to whole contexts, of which there are many. A window has 1000 environment steps. ``about`` is
+    what run.json says beside config, bank and versions.
     """
     windows, rollouts = told["windows"], told["episodes"]
     rng = np.random.default_rng(told["seed"])
     at = np.arange(0, windows + 1, told["evaluate_every"])
-    share = held_out // len(groups)
-    outcomes = np.concatenate(
-        [np.arange(share)[None, :] < np.rint(values * share)[:, None] for values in groups.values()], axis=1
-    )
+    share = held_out // len(groups) or SHARE
+    parts = [np.arange(share)[None, :] < np.rint(values * share)[:, None] for values in groups.values()]
+    outcomes = np.concatenate(parts, axis=1)
     context = rng.integers(n_contexts, size=(windows, rollouts)).astype(np.int16)
     level = np.zeros_like(context, np.int8)
     if frontier is not None:
@@ -90,7 +93,7 @@ def write_compact(
         "moves": moves_of(frontier, told["levels"]),
         "evaluated_at": at.astype(np.int32),
         "outcomes": np.packbits(outcomes, axis=1),
-        "groups": np.stack(list(groups.values()), axis=1),
+        "groups": np.stack([part.mean(axis=1) for part in parts], axis=1),
         "environment_steps": (np.arange(windows, dtype=np.int64) + 1) * 1000,
     }
     if frontier is not None:
@@ -129,17 +132,18 @@ def staircase(windows, n_contexts, n_levels=5, *, every):
     return np.maximum(n_levels - 1 - steps, 0).astype(np.int8)
 
 
-def as_run_folder(folder, told, groups, *, held_out=20):
+def as_run_folder(folder, told, groups, *, held_out=0):
     """Make a log_dir a run folder: run.json, evaluations, metrics and timing beside what the curriculum wrote."""
     windows = told["windows"]
     about = {"schema": 1, "kind": "run", "config": told, "bank_sha256": "cd" * 32, "versions": {"python": "3.12.0"}}
     (folder / "run.json").write_text(json.dumps(about))
     at = range(0, windows + 1, told["evaluate_every"])
-    share = held_out // len(groups)
+    share = held_out // len(groups) or SHARE
     rows = []
     for i, window in enumerate(at):
-        outcomes = [int(k < round(values[i] * share)) for values in groups.values() for k in range(share)]
-        means = {name: float(values[i]) for name, values in groups.items()}
+        parts = {name: [int(k < round(values[i] * share)) for k in range(share)] for name, values in groups.items()}
+        outcomes = [outcome for part in parts.values() for outcome in part]
+        means = {name: float(np.mean(part)) for name, part in parts.items()}
         rows.append({"window": window, "success": float(np.mean(outcomes)), "groups": means, "outcomes": outcomes})
     tables = {
         "evaluations": rows,

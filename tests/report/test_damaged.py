@@ -85,8 +85,9 @@ def test_flipped_bytes_in_a_campaigns_record(record, tmp_path, capsys):
     packed.parent.mkdir(parents=True)
     flip_inside(record, "context")
     shutil.copy(record, packed)
-    said = refused(capsys, "campaign", "status", file, "--out", tmp_path / "runs", "--pack", tmp_path / "packed")
-    assert f"{packed} is no compact record, or a damaged one: " in said
+    words = ["campaign", "status", file, "--out", tmp_path / "runs", "--pack", tmp_path / "packed"]
+    assert main([str(word) for word in words]) == 1
+    assert f"failed {run.name}: {packed} is no compact record, or a damaged one: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("table", ["run.json", "timing.jsonl", "evaluations.jsonl"])
@@ -99,8 +100,8 @@ def test_a_campaigns_damaged_folder(tmp_path, capsys, table):
     (home / "run.json").write_text(json.dumps({"config": run.config.as_dict()}))
     (home / "timing.jsonl").write_text('{"window": 0, "seconds": 1.0}\n')
     (home / table).write_text('{"window": 0, "sec\n')
-    said = refused(capsys, "campaign", "status", file, "--out", tmp_path / "runs")
-    assert f"{home / table} is damaged: " in said
+    assert main(["campaign", "status", str(file), "--out", str(tmp_path / "runs")]) == 1  # one run is listed as failed
+    assert f"failed {run.name}: {home / table} is damaged: " in capsys.readouterr().out
 
 
 def test_any_flipped_byte_is_a_value_error(record):

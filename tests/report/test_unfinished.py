@@ -47,7 +47,10 @@ def just_begun(runs, seed):
 
 
 def killed_in_its_last_evaluation(runs, seed):
+    """The window is closed; its evaluation is half written and its time, which comes after, not at all."""
     folder = another(runs, seed)
+    times = (folder / "timing.jsonl").read_text().splitlines(keepends=True)
+    (folder / "timing.jsonl").write_text("".join(times[:-1]))
     rows = (folder / "evaluations.jsonl").read_text().splitlines(keepends=True)
     (folder / "evaluations.jsonl").write_text("".join(rows[:-1]) + rows[-1][:30])
     return folder
@@ -66,13 +69,15 @@ def test_a_run_without_its_last_evaluation_is_not_finished(runs, tmp_path):
     assert "40 of 40 and no last evaluation: not finished, in no table" in text
 
 
-def test_a_compact_record_without_its_last_evaluation_is_not_finished(tmp_path):
+def test_a_compact_record_without_its_last_evaluation_is_refused(tmp_path):
+    """Only finished runs are packed: one that lost its end is damaged."""
     path = write_compact(tmp_path / "100.npz", config(), {"all": curve(60, at=range(0, 121, 20))})
     with np.load(path) as file:
         held = {name: file[name] for name in file.files}
     assert load(path).about.finished
     np.savez(path, **{**held, **{name: held[name][:-1] for name in ("evaluated_at", "outcomes", "groups")}})
-    assert not load(path).about.finished
+    with pytest.raises(ValueError, match="the evaluation after 120 windows is missing"):
+        load(path)
 
 
 def test_a_run_that_has_just_begun_stops_no_report(runs, tmp_path):

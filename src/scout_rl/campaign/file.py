@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scout_rl.campaign.sources import SOURCES, name_below, tidy
 from scout_rl.field_types import field_types, require_types
 from scout_rl.run_config import RunConfig
 from scout_rl.run_path import run_name
@@ -30,8 +31,6 @@ from scout_rl.run_path import run_name
 TOP = ("title", "pack", "defaults", "runs")
 AXES = {"settings": "setting", "rules": "rule", "seeds": "seed", "ladders": "ladder"}
 """The lists of a block, and the field that each stands for."""
-SOURCES = ("ladder_from", "ladder_fallback")
-"""Fields that name another run's folder."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +57,7 @@ class Campaign:
 
 def load(path: Path, out: str = "runs") -> Campaign:
     """Read and expand a file; whatever is wrong with it is one sentence that names the file and the key."""
+    out = tidy(out)
     try:
         content = tomllib.loads(path.read_text())
     except OSError as error:
@@ -149,8 +149,7 @@ def _runs(rows: list[tuple[int, str, RunConfig]], out: str) -> tuple[Run, ...]:
 
 
 def _needs(config: RunConfig, out: str, names: dict[str, str]) -> tuple[str, ...]:
-    paths = [str(getattr(config, field, "") or "") for field in SOURCES]
-    below = [path.removeprefix(f"{out}/") for path in paths]
+    below = (name_below(out, getattr(config, field)) for field in SOURCES)
     return tuple(name for name in below if name in names)
 
 

@@ -15,6 +15,7 @@ from statistics import median
 from typing import Any
 
 from scout_rl.campaign.file import Run
+from scout_rl.campaign.sources import respelled
 from scout_rl.campaign.store import Store
 from scout_rl.compact import unpack
 from scout_rl.damage import reading
@@ -62,11 +63,11 @@ def status(run: Run, store: Store, results: Path | None = None) -> Status:
     """Look at the packed record, the run folder and the failures of one run."""
     total = run.config.windows
     if results is not None and (record := record_path(results, run)).exists():
-        return Status(State.FINISHED, total, _other(record, run))
+        return Status(State.FINISHED, total, _other(record, run, store))
     about = store.read(f"{run.name}/{RUN}")
     if about is not None:
         with reading(f"{store.url}/{run.name}/{RUN}"):
-            differs = difference(_whole(json.loads(about).get("config", {})), run.config.as_dict())
+            differs = _difference(json.loads(about).get("config", {}), run, store)
         if differs is not None:
             return Status(State.FAILED, 0, f"{store.url}/{run.name} holds another run: {differs}")
     if is_finished(run, store):
@@ -103,6 +104,14 @@ def pace(run: Run, store: Store) -> Pace:
     with reading(f"{store.url}/{name}"):
         windows, seconds = rows[-1]["window"] + 1, median(row["seconds"] for row in rows[-50:])
     return Pace(windows, seconds, last_row(store, f"{run.name}/evaluations.jsonl").get("groups", {}))
+
+
+def known_pace(run: Run, store: Store) -> Pace | None:
+    """The same for showing; None where a table cannot be read."""
+    try:
+        return pace(run, store)
+    except ValueError:
+        return None
 
 
 def last_row(store: Store, name: str) -> dict[str, Any]:
@@ -144,10 +153,16 @@ def _rows(store: Store, name: str, last: int = 0) -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines[-last:]]
 
 
-def _other(record: Path, run: Run) -> str:
+def _other(record: Path, run: Run, store: Store) -> str:
     """A sentence where the record under this run's name is not of this run; it is left as it is."""
-    differs = difference(_whole(unpack(record).about["config"]), run.config.as_dict())
+    differs = _difference(unpack(record).about["config"], run, store)
     return "" if differs is None else f"{record} is of another config: {differs}"
+
+
+def _difference(there: dict[str, Any], run: Run, store: Store) -> str | None:
+    """In what a stored config is not this run's; how the sources of its ladder are spelled does not count."""
+    here = run.config.as_dict()
+    return difference(_whole(respelled(there, here, store.url)), here)
 
 
 def _whole(config: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from scout_rl.cache import cache_folder
+from scout_rl.campaign.sources import tidy
 
 MANIFEST = "manifest.json"
 WHOLE = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss", "memory"}
@@ -55,7 +56,7 @@ class Store(Protocol):
 
 def open_store(url: str) -> Store:
     """The store of a path or a URL."""
-    return UrlStore(url.rstrip("/")) if "://" in url else FolderStore(url)
+    return UrlStore(tidy(url)) if "://" in url else FolderStore(tidy(url))
 
 
 class FolderStore:

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scout_rl.campaign.file import Run
-from scout_rl.campaign.state import Pace, State, Status, pace
+from scout_rl.campaign.state import Pace, State, Status, known_pace
 from scout_rl.campaign.store import Store
 
 WIDE = 110
@@ -55,8 +55,10 @@ class Board:
         self._looked = time.monotonic()
         for run in self.runs:
             if run.name in started or (run in ended and standing[run.name].state is State.FINISHED):
-                self.paces[run.name] = pace(run, self.store)
-                self._first.setdefault(run.name, self.paces[run.name].windows)
+                known = known_pace(run, self.store)
+                if known is not None:
+                    self.paces[run.name] = known
+                    self._first.setdefault(run.name, known.windows)
         if self._live is not None:
             self._live.update(self.draw(standing, started), refresh=True)
             return

@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from scout_rl.campaign.machine import environment, lease_cores
+from scout_rl.campaign.sources import as_begun
 from scout_rl.campaign.store import Store, open_store
+from scout_rl.stored import RUN, read_run
 
 PATIENCE = 60.0
 """Seconds to wait for another process to let go of the run."""
@@ -91,14 +93,29 @@ def _train(given: dict[str, Any], store: Store) -> None:
     from scout_rl.train import Progress, train
 
     use_compilation_cache()
-    config, name = RunConfig(**given["config"]), given["name"]
+    name = given["name"]
 
     def keep(progress: Progress) -> None:
         if progress.window % config.checkpoint_every == 0 or progress.window == config.windows:
             store.push(name)
 
     store.pull(name)
+    config = RunConfig(**_config(given, store))
     train(config, store.home(name), watch=keep, until=given["until"])
+
+
+def _config(given: dict[str, Any], store: Store) -> dict[str, Any]:
+    """The run's config; one that has its policy ladder already keeps the spelling of the ladder's sources.
+
+    Its checkpoints are of that config, and the folder of runs may have been moved since.
+    """
+    from scout_rl.run_ladder import LADDER
+
+    config: dict[str, Any] = given["config"]
+    home = store.home(given["name"])
+    if not (home / LADDER).exists() or not (home / RUN).exists():
+        return config
+    return as_begun(config, read_run(home)["config"], store.url)
 
 
 def _end_with_parent() -> None:

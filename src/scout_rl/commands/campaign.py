@@ -1,6 +1,6 @@
 """``scout campaign``: every run of a file, on one machine or on a Ray cluster, continued wherever it was stopped."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -9,7 +9,7 @@ from rich.console import Console
 
 if TYPE_CHECKING:
     from scout_rl.campaign.engine import Engine
-    from scout_rl.campaign.file import Campaign
+    from scout_rl.campaign.file import Campaign, Run
     from scout_rl.campaign.state import Status
     from scout_rl.campaign.store import Store
 
@@ -78,6 +78,7 @@ def campaign(
         console.print(f"{len(todo)} of {len(found.runs)} runs to do", highlight=False)
         return 0
     if todo:
+        store.home(".campaign").mkdir(parents=True, exist_ok=True)  # an --out that cannot be written ends here
         chosen = _engine(engine, out, address, workers, threads, memory)
         try:
             with Board(found.runs, todo, store, chosen.slots, console) as board:
@@ -116,7 +117,9 @@ def _status(
     store = open_store(out)
     standing = survey(found.runs, store, pack or found.pack)
     _show(console, found, standing, store)
-    return int(any(one.state is State.FAILED for one in standing.values()))
+    failed = [run for run in found.runs if standing[run.name].state is State.FAILED]
+    _say_why(console, failed, standing)
+    return int(bool(failed))
 
 
 def _engine(key: str, out: str, address: str | None, workers: int, threads: int, memory: float) -> "Engine":
@@ -132,14 +135,14 @@ def _engine(key: str, out: str, address: str | None, workers: int, threads: int,
 
 
 def _show(console: Console, found: "Campaign", standing: "dict[str, Status]", store: "Store") -> None:
-    from scout_rl.campaign.state import pace
+    from scout_rl.campaign.state import known_pace
     from scout_rl.campaign.table import add_row, status_table, summarise
 
     table = status_table(console.width)
     table.title = found.title
     for run in found.runs:
         one = standing[run.name]
-        add_row(table, run, str(one.state), one, pace(run, store) if one.windows else None, None)
+        add_row(table, run, str(one.state), one, known_pace(run, store) if one.windows else None, None)
     console.print(table)
     console.print(summarise(standing, set(), None), highlight=False)
 
@@ -148,9 +151,12 @@ def _say_how_it_ended(console: Console, found: "Campaign", standing: "dict[str, 
     from scout_rl.campaign.table import summarise
 
     console.print(summarise(standing, set(), None), highlight=False)
-    bad = [run for run in found.runs if standing[run.name].state == failed]
-    for run in found.runs:
+    _say_why(console, found.runs, standing)
+    return int(any(one.state == failed for one in standing.values()))
+
+
+def _say_why(console: Console, runs: "Sequence[Run]", standing: "dict[str, Status]") -> None:
+    for run in runs:
         one = standing[run.name]
         if one.note:
             console.print(f"{one.state} {run.name}: {one.note}", markup=False, highlight=False, soft_wrap=True)
-    return int(bool(bad))

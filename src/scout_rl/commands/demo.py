@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from scout_rl.commands.bars import bar_of
+from scout_rl.commands.interrupts import end_quietly
 
 RULES = ("scout", "anneal", "target")
 
@@ -61,7 +62,7 @@ def _side_by_side(configs: list[Any], out: Path, console: Console) -> None:
     with bar_of(console, "{task.description:>8}") as bar:
         lines = {c.rule: bar.add_task(c.rule, total=c.windows, news="waiting") for c in configs}
         latest: dict[str, dict[str, str]] = {c.rule: {} for c in configs}
-        with method.Pool(2) as pool:
+        with method.Pool(2, end_quietly) as pool:
             running = [pool.apply_async(_one, (c, out / "runs" / c.rule, news)) for c in configs]
             while not (all(run.ready() for run in running) and news.empty()):
                 try:

@@ -114,21 +114,41 @@ def _table(found: Trained, ours: Evaluation, stock: Any | None) -> Table:
 
 
 def _compare_with_record(console: Console, found: Trained, ours: Evaluation) -> bool:
+    """Outcome by outcome, and every mean that the table shows beside ours."""
     if found.recorded is None:
-        console.print(f"The run recorded no evaluation at window {found.window}.", style="yellow")
-        return True
+        from scout_rl.held_out import due
+
+        lost = found.window in due(found.config.windows, found.config.evaluate_every)
+        why = ", where one was due" if lost else ""
+        console.print(
+            f"The run recorded no evaluation at window {found.window}{why}.", style="red" if lost else "yellow"
+        )
+        return not lost
     recorded = [bool(outcome) for outcome in found.recorded["outcomes"]]
     differ = [i for i, (a, b) in enumerate(zip(ours.outcomes.tolist(), recorded, strict=True)) if a != b]
-    if not differ:
+    lines = _other_means(found.recorded, ours)
+    if differ:
+        lines.insert(
+            0,
+            f"{len(differ)} of {len(recorded)} held-out contexts end otherwise than in the run's own evaluation at "
+            f"window {found.window}: {_some(differ)}",
+        )
+    for line in lines:
+        console.print(line, style="red", soft_wrap=True)
+    if not lines:
         console.print(f"Equal to the run's own evaluation at window {found.window}, context by context.", style="green")
-        return True
-    console.print(
-        f"{len(differ)} of {len(recorded)} held-out contexts end otherwise than in the run's own evaluation at window "
-        f"{found.window}: {_some(differ)}",
-        style="red",
-        soft_wrap=True,
-    )
-    return False
+    return not lines
+
+
+def _other_means(recorded: dict[str, Any], ours: Evaluation) -> list[str]:
+    """A sentence for every recorded mean that is not ours."""
+    told = {"all contexts": recorded["success"], **recorded["groups"]}
+    here = {"all contexts": ours.success, **ours.groups}
+    return [
+        f"The run recorded a success of {told[name]} for {name}, and it is {here[name]}."
+        for name in here
+        if told[name] != here[name]
+    ]
 
 
 def _in_stock(found: Trained, ours: Evaluation) -> tuple[Any, list[str], str]:

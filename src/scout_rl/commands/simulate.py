@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from scout_rl import rules
+from scout_rl.commands.interrupts import end_quietly
 from scout_rl.simulate import SCENARIOS, Run, annealing_sweep, check_proposition, play, rule_for
 from scout_rl.simulate.scenarios import Scenario
 from scout_rl.simulate.view import draw, summarise, table, write_data
@@ -90,7 +93,8 @@ def _play_all(
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total} runs")
     with (
         Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as bar,
-        ProcessPoolExecutor(workers) as pool,
+        ProcessPoolExecutor(workers, initializer=end_quietly) as pool,
+        _ended_early(pool),
     ):
         tasks = {
             pool.submit(_one, key, scenario.key, seeds, seed): (scenario.key, key)
@@ -106,6 +110,16 @@ def _play_all(
             sweeps[sweeping[swept]] = swept.result()
             bar.advance(line)
     return runs, sweeps
+
+
+@contextmanager
+def _ended_early(pool: ProcessPoolExecutor) -> Iterator[None]:
+    """Whatever ends this early (Ctrl-C) also drops the tasks that have not begun."""
+    try:
+        yield
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
 
 
 def _show(console: Console, scenario: Scenario, runs: list[Run]) -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from scout_rl import rules
 from scout_rl.commands.bars import bar_of
-from scout_rl.settings import setting
+from scout_rl.settings import SETTINGS, setting
 from scout_rl.sinks import Sink, Track, open_sink
 
 if TYPE_CHECKING:
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 
 FIRST = "doorkey-split-small"
 """The setting whose flags `scout train --help` shows."""
+ONE_VALUE = {
+    f"--{name}"
+    for name in (
+        *("rule", "seed", "algorithm", "preset", "ladder", "from", "fallback", "levels", "windows", "episodes"),
+        *("evaluate-every", "checkpoint-every", "track", "out"),
+    )
+}
+"""Flags that take the next word, whatever it is. Those with a dot (constants, learner) take none, one or several."""
 
 
 def train_command(arguments: list[str]) -> Callable[..., int]:
@@ -27,7 +35,7 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
     from scout_rl.presets import Preset, preset_constants
 
     words = arguments[1:]
-    named = next((word for word in words if not word.startswith("-")), FIRST)
+    named = _setting_in(words)
     chosen = setting(named)
     key = _value(words, "--rule") or "scout"
     rule_class = type(rules.make(key))
@@ -81,6 +89,8 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
         from scout_rl.run_path import run_path
         from scout_rl.settings import SCHEDULES
 
+        if setting != named:
+            raise ValueError(f"the setting is {setting!r}, but its flags were taken from {named!r}: put SETTING first")
         changed = {
             name: value
             for name, value in constants.constants().items()  # type: ignore[attr-defined]
@@ -114,7 +124,7 @@ def _another_command() -> int:
 
 
 def run(config: "RunConfig", path: Path, track: Track = "none", console: Console | None = None) -> int:
-    """Train with a progress bar; a full disk or an unwritable folder is one sentence."""
+    """Train with a progress bar; a full disk, an unwritable folder or an interrupt (exit code 130) is one sentence."""
     from scout_rl.cache import use_compilation_cache
     from scout_rl.train import train
 
@@ -136,14 +146,20 @@ def run(config: "RunConfig", path: Path, track: Track = "none", console: Console
 
         try:
             train(config, path, watch=watch, say=console.print)
+            stopped = False
         except OSError as error:
             raise ValueError(
                 f"{path} cannot be written ({error.strerror}); what was saved is whole, "
                 "and the same command continues it"
             ) from error
+        except KeyboardInterrupt:
+            stopped = True
         finally:
             if sink is not None:
                 sink.close()
+    if stopped:
+        console.print("stopped; the same command continues from the last checkpoint")
+        return 130
     console.print(f"records: {path}")
     return 0
 
@@ -161,6 +177,26 @@ def _log(sink: Sink | None, progress: Any) -> None:
 
 def _each(groups: dict[str, float]) -> str:
     return " ".join(f"{name} {value:.2f}" for name, value in groups.items())
+
+
+def _setting_in(words: list[str]) -> str:
+    """The word that names the setting: the first that is no flag and no flag's value; `FIRST` where there is none."""
+    doubtful: list[str] = []  # behind a flag with a dot: its values, or the setting
+    flag = ""
+    for word in words:
+        if word.startswith("-"):
+            flag = word.replace("_", "-")
+        elif flag in ONE_VALUE:
+            flag = ""
+        elif "." not in flag or "=" in flag or word in SETTINGS:
+            return word
+        else:
+            doubtful.append(word)
+    return doubtful[-1] if doubtful and _is_a_name(doubtful[-1]) else FIRST
+
+
+def _is_a_name(word: str) -> bool:
+    return word[0].isalpha() and word not in ("True", "False", "None")
 
 
 def _value(words: list[str], flag: str) -> str | None:

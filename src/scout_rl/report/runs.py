@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from scout_rl.compact import KINDS, unpack
 from scout_rl.damage import reading
+from scout_rl.held_out import read_evaluations
 from scout_rl.records import CONFIG, WINDOWS, Records
 from scout_rl.report.labels import Labels, n_train, training_groups
 from scout_rl.report.run import About, Moves, Played, Run
@@ -95,12 +96,12 @@ def _folder(path: Path, labels: Labels | None) -> Run:
         return _just_begun(path, told)
     records = read_curriculum(path)
     windows = len(records.windows)
-    tables = {name: read_table(path / f"{name}.jsonl") for name in ("evaluations", "metrics", "timing")}
+    tables = {name: read_table(path / f"{name}.jsonl") for name in ("metrics", "timing")}
     steps = np.array([row["environment_steps"] for row in tables["metrics"]][:windows], np.int64)
     pace = np.cumsum([row["seconds"] for row in tables["timing"]][:windows])
     about = _about(str(path), "folder", told, int(records.config["n_contexts"]), windows, _first(records))
     ladder = read_json(path / LADDER) if (path / LADDER).exists() else None
-    rows = tables["evaluations"]
+    rows = read_evaluations(path, told, min(windows, len(tables["timing"])))
     groups = {name: np.array([row["groups"][name] for row in rows]) for name in (rows[0]["groups"] if rows else ())}
     at, held_out = np.array([row["window"] for row in rows]), np.array([row["success"] for row in rows])
     about = _told(about, int(steps[-1]) if len(steps) else 0, float(pace[-1]) if len(pace) else 0.0, at, ladder)
