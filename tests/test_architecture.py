@@ -64,6 +64,7 @@ FLOW = {
     "stage": {"bank", "evaluate", "families", "learners", "run_config", "settings", "window"},
     "hardware": set(),
     "run_folder": {"cache", "hardware", "records", "run_config", "stored"},
+    "run_lock": set(),
     "train": None,  # puts stages together
     "compact": {"damage", "records", "stored"},
     "run_path": {"run_config", "settings"},
@@ -75,6 +76,7 @@ FLOW = {
         "hardware",
         "run_config",
         "run_folder",
+        "run_lock",
         "run_path",
         "stored",
         "train",

@@ -7,6 +7,7 @@ metrics.jsonl        a row a window: environment steps and the learner's numbers
 timing.jsonl         a row a window: seconds; the one file that differs between equal runs
 ladder.npz, ladder.json    of a policy ladder: the starts, and each context's source (run_ladder.py)
 checkpoints/         the newest two (checkpoint.py)
+.lock                empty; held by the process that trains the run (run_lock.py)
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from scout_rl import checkpoint
-from scout_rl.bank import BankPart
+from scout_rl.bank import BankPart, ContextBank
 from scout_rl.curriculum import Curriculum
 from scout_rl.evaluate import Evaluation
 from scout_rl.families import load_bank
@@ -23,6 +23,7 @@ from scout_rl.learner_state import Saved, restore
 from scout_rl.run_config import RunConfig
 from scout_rl.run_folder import RunFolder
 from scout_rl.run_ladder import require_sources, run_ladder
+from scout_rl.run_lock import alone
 from scout_rl.settings import Setting, setting
 from scout_rl.stage import make_stage
 
@@ -56,6 +57,19 @@ def train(
     chosen = setting(config.setting)
     bank = load_bank(chosen)
     require_sources(path, config, bank)
+    with alone(path):
+        _train(config, path, chosen, bank, watch, say, config.windows if until is None else min(until, config.windows))
+
+
+def _train(
+    config: RunConfig,
+    path: Path,
+    chosen: Setting,
+    bank: ContextBank,
+    watch: Callable[[Progress], None],
+    say: Callable[[str], None],
+    until: int,
+) -> None:
     folder = RunFolder(path, config, bank.sha256, say)
     contexts = bank.train
     ladder = run_ladder(path, config, chosen, bank, say)
@@ -86,7 +100,7 @@ def train(
     if found is None:
         _evaluate(folder, 0, 0, stage.evaluate(state))
 
-    while curriculum.windows < (config.windows if until is None else min(until, config.windows)):
+    while curriculum.windows < until:
         window = curriculum.windows
         cells = curriculum.assign(config.episodes)
         starts = {name: array[cells.context, cells.level] for name, array in ladder.items()}

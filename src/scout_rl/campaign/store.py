@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from scout_rl.cache import cache_folder
+from scout_rl.run_lock import LOCK
 
 MANIFEST = "manifest.json"
 WHOLE = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss", "memory"}
@@ -166,7 +167,7 @@ class UrlStore:
         """
         home, at = self.home(name), self._at(name)
         there = {path.removeprefix(f"{at}/") for path in self._files(at)}
-        for path in sorted(path for path in home.iterdir() if path.is_file()):
+        for path in sorted(path for path in home.iterdir() if path.is_file() and path.name != LOCK):
             self._put(f"{at}/{path.name}", path.read_bytes())
         for file in (files := checkpoint_files(home)):
             if file not in there:  # they never change
