@@ -11,7 +11,7 @@ FLOW = {
     "cells": set(),
     "field_types": set(),
     "rules": {"cells", "field_types"},
-    "records": {"cells"},
+    "records": {"cells", "damage"},
     "damage": set(),
     "stored": {"damage", "records"},
     "outcome_checks": {"cells"},
@@ -58,7 +58,7 @@ FLOW = {
     # the run around them
     "window": {"episodes", "families", "goal_rollout", "learners", "rollout", "settings"},
     "evaluate": {"bank", "families", "goal_rollout", "learners", "rollout", "settings"},
-    "checkpoint": set(),
+    "checkpoint": {"damage"},
     "learner_state": {"checkpoint", "episodes", "learners"},
     "run_config": {"rules", "learners", "presets", "settings"},
     "stage": {"bank", "evaluate", "families", "learners", "run_config", "settings", "window"},

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.cells import Event
+from scout_rl.damage import reading
 
 SCHEMA = 1
 CONFIG, WINDOWS, EVENTS, FRONTIER = "config.json", "windows.jsonl", "events.jsonl", "frontier.int8"
@@ -59,10 +60,11 @@ class JsonLines:
     def cut(self, windows: int) -> None:
         """Keep only the rows before the first one of window ``windows`` or later."""
         size = 0
-        for line in _complete_lines(self.path):
-            if json.loads(line)["window"] >= windows:
-                break
-            size += len(line)
+        with reading(self.path):
+            for line in _complete_lines(self.path):
+                if json.loads(line)["window"] >= windows:
+                    break
+                size += len(line)
         _truncate(self.path, size)
 
 
@@ -81,8 +83,9 @@ class RecordWriter:
             raise ValueError(f"log_dir {self.folder} cannot be written: {error.strerror}") from error
         self._windows, self._events = JsonLines(self.folder / WINDOWS), JsonLines(self.folder / EVENTS)
         rows = self._windows.rows()
-        self.first: int | None = rows[0]["window"] if rows else None
-        self.windows = rows[-1]["window"] + 1 if rows else 0
+        with reading(self._windows.path):
+            self.first: int | None = rows[0]["window"] if rows else None
+            self.windows = rows[-1]["window"] + 1 if rows else 0
         """The window that comes next in the file; 0 while the file is empty."""
         self._size = 0
         self.cut(self.windows)
@@ -164,15 +167,17 @@ def read_records(folder: str | os.PathLike[str]) -> Records:
 
 
 def _load_config(path: Path) -> dict[str, Any]:
-    config: dict[str, Any] = json.loads(path.read_text())
-    if config.get("schema") != SCHEMA:
-        raise ValueError(f"{path} has schema {config.get('schema')!r}, this version reads {SCHEMA}")
+    with reading(path):
+        config: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        if config.get("schema") != SCHEMA:
+            raise ValueError(f"{path} has schema {config.get('schema')!r}, this version reads {SCHEMA}")
     return config
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Every complete row of a table; the file is not touched."""
-    return [json.loads(line) for line in _complete_lines(path)]
+    with reading(path):
+        return [json.loads(line) for line in _complete_lines(path)]
 
 
 def _append(path: Path, data: bytes) -> None:
