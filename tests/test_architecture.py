@@ -63,8 +63,9 @@ FLOW = {
     "run_config": {"rules", "learners", "presets", "settings"},
     "stage": {"bank", "evaluate", "families", "learners", "run_config", "settings", "window"},
     "hardware": set(),
-    "run_folder": {"cache", "hardware", "records", "run_config", "stored"},
+    "run_folder": {"cache", "checkpoint", "hardware", "records", "run_config", "run_lock", "stored"},
     "run_lock": set(),
+    "resume": {"checkpoint", "damage", "records", "run_config", "run_folder", "snapshot", "stored"},
     "train": None,  # puts stages together
     "compact": {"damage", "records", "stored"},
     "run_path": {"run_config", "settings"},

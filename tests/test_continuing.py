@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 
 import pytest
@@ -43,7 +44,7 @@ def again(run):
 def refused(run):
     """It is refused, and every byte stays; the sentence."""
     before = every_byte(run)
-    with pytest.raises(ValueError, match=".") as refusal:
+    with pytest.raises(ValueError, match=re.escape(str(run))) as refusal:
         again(run)
     assert every_byte(run) == before
     assert "\n" not in str(refusal.value)
@@ -107,3 +108,143 @@ def test_a_wrong_manifest_does_not_stop_the_next_checkpoint(tmp_path):
         checkpoint.write(tmp_path, window, "id", {}, {}, new={f"s{window}": {}})
         (tmp_path / f"{window:08d}" / "manifest.json").write_text("[]")
     assert len(list((tmp_path / "shared").iterdir())) == 3  # none is dropped where it is not known who needs it
+
+
+# -- tables that a checkpoint is ahead of -----------------------------------------------------------------------------
+
+
+def keep(run, name, rows):
+    """Only the first rows of a table."""
+    path = run / name
+    if name == "frontier.int8":
+        path.write_bytes(path.read_bytes()[: rows * 40])
+    else:
+        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:rows]))
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("windows.jsonl", 7),
+        ("windows.jsonl", 6),
+        ("metrics.jsonl", 7),
+        ("timing.jsonl", 6),
+        ("evaluations.jsonl", 2),
+        ("frontier.int8", 7),
+    ],
+)
+def test_a_checkpoint_ahead_of_a_table_is_passed_over(run, whole, name, rows):
+    """As a power cut may leave them: the checkpoint on the disk, the last rows not."""
+    keep(run, name, rows)
+    said = again(run)
+    assert f"00000008 cannot be used: {name} is whole for" in said[0]
+    assert "from window 6" in said[1]
+    assert everything(run) == everything(whole)
+    assert (run / "timing.jsonl").read_bytes().count(b"\n") == 8
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("windows.jsonl", 0),
+        ("windows.jsonl", 5),
+        ("metrics.jsonl", 5),
+        ("metrics.jsonl", 0),
+        ("timing.jsonl", 3),
+        ("evaluations.jsonl", 1),
+        ("evaluations.jsonl", 0),
+        ("frontier.int8", 5),
+        ("frontier.int8", 0),
+    ],
+)
+def test_where_no_checkpoint_is_reached_nothing_is_cut(run, name, rows):
+    keep(run, name, rows)
+    said = refused(run)
+    assert f"cannot be continued: checkpoint {run / 'checkpoints' / '00000006'} cannot be used: {name} is whole" in said
+    assert said.endswith("move the folder away, or choose another (--out)")
+    shutil.rmtree(run / "checkpoints" / "00000008")
+    assert refused(run) == said
+
+
+@pytest.mark.parametrize("name", ["windows.jsonl", "metrics.jsonl", "evaluations.jsonl"])
+def test_rows_in_the_middle_count_too(run, name):
+    lines = (run / name).read_bytes().splitlines(keepends=True)
+    (run / name).write_bytes(b"".join([*lines[:1], *lines[2:]]))
+    assert f"{name} is whole for" in refused(run)
+    (run / name).write_bytes(b"".join([*lines[:2], *lines[1:]]))  # one twice
+    assert f"{name} is whole for" in refused(run)
+
+
+def test_a_move_without_its_event_is_a_gap(run, whole):
+    """No frontier moves in eight windows: one is planted, in the file of frontiers alone."""
+    levels = bytearray((run / "frontier.int8").read_bytes())
+    levels[7 * 40] -= 1
+    (run / "frontier.int8").write_bytes(levels)
+    assert "events.jsonl is whole for 7 windows" in again(run)[0]
+    assert everything(run) == everything(whole)
+
+
+def test_outcomes_that_are_not_the_checkpoints(run, whole):
+    rows = [json.loads(line) for line in (run / "windows.jsonl").read_text().splitlines()]
+    rows[6]["success"][0] ^= 1
+    (run / "windows.jsonl").write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows))
+    assert "windows.jsonl holds other outcomes than it was made from" in again(run)[0]
+    assert everything(run) == everything(whole)
+
+
+def test_records_are_on_the_disk_before_their_checkpoint(monkeypatch, tmp_path):
+    done = []
+    monkeypatch.setattr(os, "fsync", lambda handle: done.append(os.readlink(f"/proc/self/fd/{handle}")))
+    train(tiny(windows=1), tmp_path / "run", say=lambda sentence: None)
+    names = [name.removeprefix(f"{tmp_path}/run").lstrip("/") for name in done]
+    first = next(i for i, name in enumerate(names) if name.startswith("checkpoints/"))
+    tables = {"windows.jsonl", "metrics.jsonl", "evaluations.jsonl", "timing.jsonl", "frontier.int8", "config.json"}
+    assert set(names[:first]) >= {*tables, "run.json", ""}
+
+
+# -- no checkpoint ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["gone", "damaged"])
+def test_a_finished_run_without_checkpoints_stays_finished(run, how):
+    if how == "gone":
+        shutil.rmtree(run / "checkpoints")
+    for path in (run / "checkpoints").glob("*/learner.npz"):
+        path.write_bytes(b"")
+    before = every_byte(run)
+    assert f"{run} is finished: all 8 windows are there; without a checkpoint its policy is not" in again(run)
+    assert every_byte(run) == before
+
+
+@pytest.mark.parametrize("how", ["gone", "damaged"])
+def test_an_unfinished_run_without_checkpoints_is_refused(run, how):
+    if how == "gone":
+        shutil.rmtree(run / "checkpoints")
+    for path in (run / "checkpoints").glob("*/manifest.json"):
+        path.write_bytes(b"")
+    for name in ("windows.jsonl", "metrics.jsonl", "timing.jsonl", "frontier.int8"):
+        keep(run, name, 7)
+    keep(run, "evaluations.jsonl", 2)
+    why = "it has no checkpoint" if how == "gone" else "none of its checkpoints is whole"
+    assert f"{run} holds 7 windows, and cannot be continued: {why}; nothing was changed; move" in refused(run)
+
+
+def test_a_run_that_never_came_to_a_checkpoint_begins_again(run, whole):
+    shutil.rmtree(run / "checkpoints")
+    for name in ("windows.jsonl", "metrics.jsonl", "timing.jsonl", "frontier.int8"):
+        keep(run, name, 3)
+    keep(run, "evaluations.jsonl", 1)
+    again(run)
+    assert everything(run) == everything(whole)
+
+
+def test_records_without_a_run_are_nobodys(run):
+    (run / "run.json").unlink()
+    assert "holds records, but no run.json" in refused(run)
+
+
+def test_checkpoints_without_tables(run):
+    for name in ("windows", "metrics", "timing", "evaluations", "events"):
+        (run / f"{name}.jsonl").unlink(missing_ok=True)
+    (run / "frontier.int8").unlink()
+    assert "it has checkpoints, but no tables" in refused(run)

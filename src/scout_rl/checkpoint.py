@@ -15,7 +15,7 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,9 +86,9 @@ def write(
         "meta": meta,
     }
     _write(partial / "manifest.json", json.dumps({"sha256": _sha256(manifest), **manifest}).encode())
-    _sync(partial)
+    sync_folder(partial)
     os.rename(partial, final)
-    _sync(folder)
+    sync_folder(folder)
     for old in _folders(folder)[:-KEPT]:
         shutil.rmtree(old)
     _drop_unnamed(folder)
@@ -100,12 +100,21 @@ def newest(folder: Path, identity: str, say: Callable[[str], None], *, with_shar
 
     Without the shared files, which a policy does not need, they are neither read nor checked.
     """
+    return next(whole(folder, identity, say, with_shared=with_shared), None)
+
+
+def whole(folder: Path, identity: str, say: Callable[[str], None], *, with_shared: bool = True) -> Iterator[Checkpoint]:
+    """Every checkpoint that is whole, the newest first."""
     for path in reversed(_folders(folder)):
         try:
-            return _read(path, identity, with_shared)
+            yield _read(path, identity, with_shared)
         except _DamagedError as damage:
             say(f"checkpoint {path} is damaged ({damage}); falling back to the one before it")
-    return None
+
+
+def kept(folder: Path) -> list[int]:
+    """The windows of all checkpoints that are there, whole or not."""
+    return [int(path.name) for path in _folders(folder)]
 
 
 def at(folder: Path, window: int, identity: str, *, with_shared: bool = True) -> Checkpoint:
@@ -204,7 +213,8 @@ def _write(path: Path, data: bytes | memoryview) -> None:
         os.fsync(file.fileno())
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -21,13 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from scout_rl.cache import code_hash
+from scout_rl.checkpoint import sync_folder
 from scout_rl.hardware import ran_on
-from scout_rl.records import JsonLines
+from scout_rl.records import JsonLines, sync
 from scout_rl.run_config import RunConfig, difference
+from scout_rl.run_lock import LOCK
 from scout_rl.stored import RUN, SCHEMA, read_run
 
 __all__ = ["RunFolder", "read_run", "source", "versions"]
 
+EVALUATIONS, METRICS, TIMING = "evaluations.jsonl", "metrics.jsonl", "timing.jsonl"
 PACKAGES = ("scout-rl", "numpy", "jax", "jaxlib", "equinox", "optax", "minigrid", "gymnasium", "mujoco")
 
 NUMBERS = (
@@ -47,11 +50,11 @@ NUMBERS = (
 
 
 class RunFolder:
-    """Claims a folder for a config, or refuses one that is another run's."""
+    """Refuses a folder that is another run's; writes nothing before `claim`."""
 
     def __init__(self, path: Path, config: RunConfig, bank_sha256: str, say: Callable[[str], None]) -> None:
         self.path = path
-        about = {
+        self.about = {
             "schema": SCHEMA,
             "kind": "run",
             "config": config.as_dict(),
@@ -60,30 +63,42 @@ class RunFolder:
             "source": source(),
             "ran_on": ran_on(),
         }
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            if (path / RUN).exists():
-                _same_run(path, about, say)
-            else:
-                partial = path / f"{RUN}.partial"
-                partial.write_text(json.dumps(about, indent=1) + "\n")
-                os.replace(partial, path / RUN)
-        except OSError as error:
-            raise ValueError(f"the run folder {path} cannot be written: {error.strerror}") from error
-        self.evaluations = JsonLines(path / "evaluations.jsonl")
-        self.metrics = JsonLines(path / "metrics.jsonl")
-        self.timing = JsonLines(path / "timing.jsonl")
+        self.there = read_run(path) if (path / RUN).exists() else None
+        """What its run.json said when it was opened."""
+        if self.there is not None:
+            _same_run(path, self.there, self.about, say)
+        self.evaluations = JsonLines(path / EVALUATIONS)
+        self.metrics = JsonLines(path / METRICS)
+        self.timing = JsonLines(path / TIMING)
 
     @property
     def checkpoints(self) -> Path:
         """Where they are."""
         return self.path / "checkpoints"
 
+    def claim(self) -> None:
+        """Write the run.json of a run that begins."""
+        if self.there is None:
+            self._write(self.about)
+
+    def sync(self) -> None:
+        """Have every record on the disk, before a checkpoint is that knows of them."""
+        sync(path for path in self.path.iterdir() if path.is_file() and path.name != LOCK)
+        sync_folder(self.path)
+
     def cut(self, windows: int, *, evaluated: bool) -> None:
         """Keep what belongs to the first ``windows`` windows; the evaluation after them too, if ``evaluated``."""
         self.evaluations.cut(windows + 1 if evaluated else 0)
         self.metrics.cut(windows)
         self.timing.cut(windows)
+
+    def _write(self, about: dict[str, Any]) -> None:
+        partial = self.path / f"{RUN}.partial"
+        try:
+            partial.write_text(json.dumps(about, indent=1) + "\n")
+            os.replace(partial, self.path / RUN)
+        except OSError as error:
+            raise ValueError(f"the run folder {self.path} cannot be written: {error.strerror}") from error
 
 
 def versions() -> dict[str, str]:
@@ -102,8 +117,7 @@ def source() -> str:
     return code_hash(*NUMBERS)[:12]
 
 
-def _same_run(path: Path, about: dict[str, Any], say: Callable[[str], None]) -> None:
-    there = read_run(path)
+def _same_run(path: Path, there: dict[str, Any], about: dict[str, Any], say: Callable[[str], None]) -> None:
     differs = difference(there["config"], about["config"])
     if differs is not None:
         raise ValueError(f"{path} holds another run: {differs}; choose another folder, or the same config")

@@ -59,6 +59,13 @@ def test_a_run_without_its_last_checkpoint_is_not_finished(runs, store):
     assert state.status(runs[0], store).state is State.UNFINISHED
 
 
+def test_a_run_that_lost_all_its_checkpoints_is_finished_where_its_records_are_whole(runs, store):
+    plant(runs[0], store, 8)
+    assert state.status(runs[0], store) == state.Status(State.FINISHED, 8)
+    plant(runs[1], store, 7)
+    assert state.status(runs[1], store).state is State.UNFINISHED
+
+
 def test_half_a_row_is_not_counted(runs, store):
     plant(runs[0], store, 5)
     rows = store.read(f"{runs[0].name}/timing.jsonl")

@@ -11,7 +11,7 @@ import importlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -40,6 +40,9 @@ class Store(Protocol):
 
     def delete(self, name: str) -> None:
         """Remove a file, if it is there."""
+
+    def checkpoints(self, name: str) -> list[int]:
+        """The windows of which a run has a checkpoint."""
 
     def home(self, name: str) -> Path:
         """The folder of this machine in which a worker trains the run."""
@@ -90,6 +93,10 @@ class FolderStore:
         """One file."""
         (self.root / name).unlink(missing_ok=True)
 
+    def checkpoints(self, name: str) -> list[int]:
+        """Those with a manifest."""
+        return _saved(path.as_posix() for path in (self.root / name / "checkpoints").glob(f"*/{MANIFEST}"))
+
     def home(self, name: str) -> Path:
         """Runs are trained where they are kept."""
         return self.root / name
@@ -112,6 +119,12 @@ def checkpoint_files(home: Path) -> list[str]:
     found = [path.relative_to(home).as_posix() for path in folder.rglob("*") if path.is_file()]
     whole = [file for file in found if ".partial" not in file]
     return sorted(whole, key=lambda file: (file.split("/")[1].isdigit(), file.split("/")[1], file.endswith(MANIFEST)))
+
+
+def _saved(files: Iterable[str]) -> list[int]:
+    """The windows of the checkpoints that manifests among the files are of."""
+    parts = [file.split("/") for file in files]
+    return sorted(int(part[-2]) for part in parts if part[-1] == MANIFEST and part[-2].isdigit())
 
 
 class UrlStore:
@@ -149,6 +162,10 @@ class UrlStore:
         """One object."""
         if self._fs.exists(self._at(name)):
             self._fs.rm_file(self._at(name))
+
+    def checkpoints(self, name: str) -> list[int]:
+        """Those with a manifest."""
+        return _saved(self._files(self._at(f"{name}/checkpoints")))
 
     def home(self, name: str) -> Path:
         """A folder of this machine's cache."""
