@@ -7,8 +7,10 @@ import shutil
 
 import pytest
 
-from scout_rl import checkpoint
+from scout_rl import checkpoint, made_with, repeat, run_folder
 from scout_rl.cache import use_compilation_cache
+from scout_rl.compact import pack, unpack
+from scout_rl.run_folder import read_run
 from scout_rl.train import train
 from tests.run_helpers import everything, tiny
 
@@ -248,3 +250,69 @@ def test_checkpoints_without_tables(run):
         (run / f"{name}.jsonl").unlink(missing_ok=True)
     (run / "frontier.int8").unlink()
     assert "it has checkpoints, but no tables" in refused(run)
+
+
+# -- what made which windows ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def continued(tmp_path, whole, monkeypatch):
+    """Six windows by one source, two by another."""
+    monkeypatch.setattr(run_folder, "source", lambda: "first")
+    train(tiny(), tmp_path / "continued", say=lambda sentence: None, until=6)
+    monkeypatch.setattr(run_folder, "source", lambda: "second")
+    again(tmp_path / "continued")
+    return tmp_path / "continued"
+
+
+def test_what_continued_a_run_is_noted(continued, monkeypatch, tmp_path):
+    about = read_run(continued)
+    assert about["source"] == "first"
+    (entry,) = about["continued"]
+    assert entry == {"from_window": 6, "source": "second", "versions": about["versions"], "ran_on": about["ran_on"]}
+    pack(continued, tmp_path / "41.npz")
+    assert unpack(tmp_path / "41.npz").about == about
+    monkeypatch.setattr(run_folder, "source", lambda: "third")
+    again(continued)  # finished: it made nothing
+    assert read_run(continued) == about
+    shutil.rmtree(continued / "checkpoints" / "00000008")
+    again(continued)  # made all that the second had made
+    assert [(entry["from_window"], entry["source"]) for entry in read_run(continued)["continued"]] == [(6, "third")]
+    shutil.rmtree(continued / "checkpoints" / "00000008")
+    monkeypatch.setattr(run_folder, "source", lambda: "first")
+    again(continued)
+    assert read_run(continued) == {name: value for name, value in about.items() if name != "continued"}
+
+
+def test_a_run_that_begins_again_has_one_maker():
+    there = {"config": {}, "versions": {"jax": "1"}, "continued": [{"from_window": 3}]}
+    now = {"versions": {"jax": "2"}, "source": "s", "ran_on": {}}
+    assert made_with.noted(there, now, 0) == {"config": {}, **now}
+    assert made_with.noted(there, now, 2)["continued"] == [{"from_window": 2, **now}]
+    assert [entry["from_window"] for entry in made_with.noted(there, now, 4)["continued"]] == [3, 4]
+
+
+def test_repeat_names_what_continued_it(continued, monkeypatch):
+    class Copied:
+        """A worker that is done at once."""
+
+        def __init__(self, given):
+            shutil.copytree(continued, f"{given['out']}/run", dirs_exist_ok=True)
+
+        def ended(self):
+            return True
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(repeat, "WorkerProcess", Copied)
+    changed = "windows from 6 on were made with source second, those before with first"
+    assert repeat.repeat(repeat.read(continued, 8)) == repeat.Repeated(8, None, [changed])
+    assert repeat.repeat(repeat.read(continued, 6)) == repeat.Repeated(6, None, [])
+
+
+@pytest.mark.parametrize("wrong", [5, [5], [{}], [{"from_window": "6"}]])
+def test_a_list_that_is_none_of_ours(run, wrong):
+    about = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**about, "continued": wrong}))
+    assert refused(run).startswith(f"{run / 'run.json'} is damaged: ")

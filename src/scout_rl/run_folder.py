@@ -1,6 +1,6 @@
 """The folder of a run: whose it is, its tables, and what a restart cuts off.
 
-run.json             config, bank hash, versions, hash of our source, what it ran on
+run.json             config, bank hash, versions, hash of our source, what it ran on; what continued it (made_with.py)
 config.json, windows.jsonl, events.jsonl, frontier.int8    the curriculum's own records (records.py)
 evaluations.jsonl    a row an evaluation: outcome of every held-out context
 metrics.jsonl        a row a window: environment steps and the learner's numbers
@@ -23,6 +23,7 @@ from typing import Any
 from scout_rl.cache import code_hash
 from scout_rl.checkpoint import sync_folder
 from scout_rl.hardware import ran_on
+from scout_rl.made_with import noted
 from scout_rl.records import JsonLines, sync
 from scout_rl.run_config import RunConfig, difference
 from scout_rl.run_lock import LOCK
@@ -80,6 +81,11 @@ class RunFolder:
         """Write the run.json of a run that begins."""
         if self.there is None:
             self._write(self.about)
+
+    def label(self, window: int) -> None:
+        """Note in run.json what makes the windows from ``window`` on, where that is not what made those before."""
+        if self.there is not None and (about := noted(self.there, self.about, window)) != self.there:
+            self._write(about)
 
     def sync(self) -> None:
         """Have every record on the disk, before a checkpoint is that knows of them."""

@@ -102,6 +102,8 @@ def _train(
         state, saved = restore(state, found)
         steps = found.meta["environment_steps"]
     folder.cut(curriculum.windows, evaluated=found is not None)
+    if curriculum.windows < until:
+        folder.label(curriculum.windows)
     clock = time.perf_counter()
     if found is None:
         _evaluate(folder, 0, 0, stage.evaluate(state))
