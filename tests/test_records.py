@@ -256,3 +256,26 @@ def test_killed_at_any_moment_it_ends_with_the_same_records(tmp_path):
     assert code == 0
     assert kills >= 3
     assert files(tmp_path / "killed" / "log") == files(tmp_path / "straight" / "log")
+
+
+@pytest.mark.parametrize(("name", "kept"), [(WINDOWS, 0), (WINDOWS, 40), (FRONTIER, 0), (FRONTIER, 29)])
+def test_lost_rows_are_not_written_over(tmp_path, name, kept):
+    """A state of window 30 in a folder of which a power cut took rows: refused, and what is left stays."""
+    curriculum = make(log_dir=tmp_path)
+    play(curriculum, 30, np.random.default_rng(0))
+    state = curriculum.state_dict()
+    play(curriculum, 20, np.random.default_rng(0))
+    cut = (tmp_path / name).read_bytes()
+    cut = cut[: kept * 12] if name == FRONTIER else b"".join(cut.splitlines(keepends=True)[:kept])
+    (tmp_path / name).write_bytes(cut)
+    before = files(tmp_path)
+    again = make(log_dir=tmp_path)
+    if kept == 40:  # the state's own windows are all there
+        again.load_state_dict(state)
+        assert read_records(tmp_path).frontier.shape == (30, 12)
+        return
+    with pytest.raises(ValueError, match=r"has lost records: frontier.int8 holds \d+ windows, and windows.jsonl \d+;"):
+        again.load_state_dict(state)
+    with pytest.raises(ValueError, match=r"has lost records|already holds"):
+        make(log_dir=tmp_path).assign(16)
+    assert files(tmp_path) == before

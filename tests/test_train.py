@@ -1,6 +1,7 @@
 """The training run: same seed same records, killed anywhere and continued the same, nothing half-written."""
 
 import dataclasses
+import errno
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ from scout_rl.cache import use_compilation_cache
 from scout_rl.report.metrics import gradient_steps
 from scout_rl.run_config import RunConfig
 from scout_rl.run_folder import read_run
+from scout_rl.run_lock import LOCK, alone, is_held
 from scout_rl.train import train
 from tests.run_helpers import child, everything, tiny
 
@@ -91,6 +93,52 @@ def test_a_finished_run_is_left_alone(straight, tmp_path):
     before = everything(tmp_path / "run")
     train(tiny(), tmp_path / "run", say=lambda sentence: None)
     assert everything(tmp_path / "run") == before
+
+
+def test_a_second_process_is_refused_before_it_writes(straight, tmp_path):
+    """The lock is the operating system's, so that of a killed process is gone."""
+    pytest.importorskip("fcntl", reason="there are no file locks here")
+    folder = tmp_path / "run"
+    shutil.copytree(straight, folder)
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(folder)], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "held\n"
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(ValueError, match="run is being trained by another process: wait until that one ends"):
+        train(tiny(), folder)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    holder.kill()
+    holder.wait()
+    train(tiny(), folder, say=lambda sentence: None)
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from scout_rl.run_lock import alone
+with alone(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_two_processes_started_at_once_leave_one_run(straight, tmp_path):
+    pytest.importorskip("fcntl", reason="there are no file locks here")
+    both = [child(tmp_path / "run") for _ in range(2)]
+    codes = [process.wait(300) for process in both]
+    assert sorted(codes) == [0, 1]
+    assert everything(tmp_path / "run") == everything(straight)
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks(tmp_path, monkeypatch, code):
+    fcntl = pytest.importorskip("fcntl", reason="there are no file locks here")
+
+    def flock(file, how):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with alone(tmp_path / "run"), alone(tmp_path / "run"):
+        assert not is_held(tmp_path / "run" / LOCK)
 
 
 DEATHS = [("append", 14), ("append", 33), ("write", 2), ("rename", 2), ("play", 5)]

@@ -1,6 +1,6 @@
 """Checkpoints of a run: immutable folders, written beside and renamed, two kept; loading executes nothing.
 
-    checkpoints/000120/manifest.json   window, config hash, and the SHA-256 of every other file
+    checkpoints/000120/manifest.json   window, config hash, the SHA-256 of every other file and of the manifest itself
     checkpoints/000120/*.npz           named arrays
     checkpoints/shared/*.npz           what later checkpoints name again, such as the replay's older segments
 
@@ -15,11 +15,13 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from scout_rl.damage import DAMAGE, told
 
 SCHEMA = 1
 KEPT = 2
@@ -83,9 +85,10 @@ def write(
         "shared": shared,
         "meta": meta,
     }
-    _write(partial / "manifest.json", json.dumps(manifest).encode())
+    _write(partial / "manifest.json", json.dumps({"sha256": _sha256(manifest), **manifest}).encode())
+    sync_folder(partial)
     os.rename(partial, final)
-    _sync(folder)
+    sync_folder(folder)
     for old in _folders(folder)[:-KEPT]:
         shutil.rmtree(old)
     _drop_unnamed(folder)
@@ -97,12 +100,21 @@ def newest(folder: Path, identity: str, say: Callable[[str], None], *, with_shar
 
     Without the shared files, which a policy does not need, they are neither read nor checked.
     """
+    return next(whole(folder, identity, say, with_shared=with_shared), None)
+
+
+def whole(folder: Path, identity: str, say: Callable[[str], None], *, with_shared: bool = True) -> Iterator[Checkpoint]:
+    """Every checkpoint that is whole, the newest first."""
     for path in reversed(_folders(folder)):
         try:
-            return _read(path, identity, with_shared)
+            yield _read(path, identity, with_shared)
         except _DamagedError as damage:
             say(f"checkpoint {path} is damaged ({damage}); falling back to the one before it")
-    return None
+
+
+def kept(folder: Path) -> list[int]:
+    """The windows of all checkpoints that are there, whole or not."""
+    return [int(path.name) for path in _folders(folder)]
 
 
 def at(folder: Path, window: int, identity: str, *, with_shared: bool = True) -> Checkpoint:
@@ -121,20 +133,43 @@ class _DamagedError(Exception):
     """What is wrong with a checkpoint's bytes."""
 
 
+class _Manifest(NamedTuple):
+    """What a manifest says, of this version's schema."""
+
+    window: int
+    identity: str
+    files: dict[str, str]
+    shared: dict[str, str]
+    meta: dict[str, Any]
+
+
 def _read(path: Path, identity: str, with_shared: bool) -> Checkpoint:
-    try:
-        manifest = json.loads((path / "manifest.json").read_text())
-    except (OSError, ValueError) as error:
-        raise _DamagedError(f"manifest.json: {error}") from error
-    if manifest.get("schema") != SCHEMA:
-        raise ValueError(f"checkpoint {path} has schema {manifest.get('schema')!r}, this version reads {SCHEMA}")
-    if manifest["identity"] != identity:
+    manifest = _manifest(path)
+    if manifest.identity != identity:
         raise ValueError(f"checkpoint {path} is of another config than the run's own config.json")
-    parts = {name.removesuffix(".npz"): _arrays(path / name, sha) for name, sha in manifest["files"].items()}
-    hashes = manifest.get("shared", {})
-    wanted = hashes if with_shared else {}
+    parts = {name.removesuffix(".npz"): _arrays(path / name, sha) for name, sha in manifest.files.items()}
+    wanted = manifest.shared if with_shared else {}
     shared = {name: _arrays(path.parent / SHARED / f"{name}.npz", sha) for name, sha in wanted.items()}
-    return Checkpoint(int(manifest["window"]), parts, manifest["meta"], shared, hashes)
+    return Checkpoint(manifest.window, parts, manifest.meta, shared, manifest.shared)
+
+
+def _manifest(path: Path) -> _Manifest:
+    """Of the checkpoint in the folder ``path``; earlier versions wrote no hash of it."""
+    try:
+        found = json.loads((path / "manifest.json").read_text("utf-8"))
+        if found.pop("sha256", None) not in (None, _sha256(found)):
+            raise ValueError("it does not have its hash")
+        schema = found["schema"]
+        if schema == SCHEMA:
+            window, shared, meta = int(found["window"]), dict(found.get("shared", {})), dict(found["meta"])
+            return _Manifest(window, str(found["identity"]), dict(found["files"]), shared, meta)
+    except DAMAGE as error:
+        raise _DamagedError(f"manifest.json: {told(error)}") from error
+    raise ValueError(f"checkpoint {path} has schema {schema!r}, this version reads {SCHEMA}")
+
+
+def _sha256(manifest: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest).encode()).hexdigest()
 
 
 def _arrays(path: Path, expected: str) -> dict[str, Any]:
@@ -157,10 +192,9 @@ def _packed(arrays: Arrays) -> memoryview:
 def _drop_unnamed(folder: Path) -> None:
     """Remove shared files that no checkpoint names; where a manifest cannot be read, nothing is removed."""
     try:
-        manifests = [json.loads((path / "manifest.json").read_text()) for path in _folders(folder)]
-    except (OSError, ValueError):
+        named = {f"{name}.npz" for path in _folders(folder) for name in _manifest(path).shared}
+    except (_DamagedError, ValueError):
         return
-    named = {f"{name}.npz" for manifest in manifests for name in manifest.get("shared", {})}
     for path in (folder / SHARED).glob("*"):
         if path.name not in named:
             path.unlink()
@@ -179,7 +213,8 @@ def _write(path: Path, data: bytes | memoryview) -> None:
         os.fsync(file.fileno())
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

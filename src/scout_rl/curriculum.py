@@ -162,6 +162,8 @@ class Curriculum:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ``state_dict`` to one npz file, atomically and without pickle."""
+        if self._records is not None:
+            self._records.sync()
         snapshot.save(self.state_dict(), path)
 
     def load(self, path: str | os.PathLike[str]) -> None:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.cells import Event
+from scout_rl.damage import reading
 
 SCHEMA = 1
 CONFIG, WINDOWS, EVENTS, FRONTIER = "config.json", "windows.jsonl", "events.jsonl", "frontier.int8"
@@ -38,11 +39,10 @@ class Records(NamedTuple):
 
 
 class JsonLines:
-    """One append-only table: a JSON object a line, with a ``window`` in each; opening it cuts off half a line."""
+    """One append-only table: a JSON object a line, with a ``window`` in each; half a line is cut off by `cut`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        _truncate(path, sum(len(line) for line in _complete_lines(path)))
 
     def append(self, *rows: dict[str, Any]) -> None:
         """Write rows; their bytes are with the operating system when this returns."""
@@ -59,10 +59,11 @@ class JsonLines:
     def cut(self, windows: int) -> None:
         """Keep only the rows before the first one of window ``windows`` or later."""
         size = 0
-        for line in _complete_lines(self.path):
-            if json.loads(line)["window"] >= windows:
-                break
-            size += len(line)
+        with reading(self.path):
+            for line in _complete_lines(self.path):
+                if json.loads(line)["window"] >= windows:
+                    break
+                size += len(line)
         _truncate(self.path, size)
 
 
@@ -81,20 +82,20 @@ class RecordWriter:
             raise ValueError(f"log_dir {self.folder} cannot be written: {error.strerror}") from error
         self._windows, self._events = JsonLines(self.folder / WINDOWS), JsonLines(self.folder / EVENTS)
         rows = self._windows.rows()
-        self.first: int | None = rows[0]["window"] if rows else None
-        self.windows = rows[-1]["window"] + 1 if rows else 0
+        with reading(self._windows.path):
+            self.first: int | None = rows[0]["window"] if rows else None
+            self.windows = rows[-1]["window"] + 1 if rows else 0
         """The window that comes next in the file; 0 while the file is empty."""
-        self._size = 0
-        self.cut(self.windows)
+        self._size = self._windows.size()
+        kept = 0 if self.first is None else self.windows - self.first
+        if self._frontiers() in (None, kept, kept + 1):  # else some of it was lost, and `cut` says what can be kept
+            self.cut(self.windows)
 
     def append(
         self, window: int, row: dict[str, Any], events: Sequence[Event], frontier: NDArray[np.int8] | None
     ) -> None:
         """Write one closed window; all its bytes are with the operating system when this returns."""
-        if self._windows.size() != self._size:
-            raise ValueError(
-                f"log_dir {self.folder} is written by another curriculum too: give each a folder of its own"
-            )
+        self._require_sole()
         if frontier is not None:
             _append(self.folder / FRONTIER, np.ascontiguousarray(frontier, np.int8).tobytes())
         if events:
@@ -105,9 +106,12 @@ class RecordWriter:
         self.windows = window + 1
 
     def cut(self, windows: int) -> None:
-        """Keep only the rows of windows before ``windows``."""
-        self._windows.cut(windows)
+        """Keep only the rows of windows before ``windows``; where some of those are lost, nothing is cut."""
         keep = 0 if self.first is None else max(0, min(windows, self.windows) - self.first)
+        there = self._frontiers()
+        if there is not None and (there < keep or (windows > self.windows and there > keep + 1)):
+            raise ValueError(self._lost(there, keep))
+        self._windows.cut(windows)
         self._events.cut(windows if keep else 0)
         if self.has_frontier:
             _truncate(self.folder / FRONTIER, keep * self.width)
@@ -118,6 +122,34 @@ class RecordWriter:
     def rows(self) -> list[dict[str, Any]]:
         """The windows that are in the file."""
         return self._windows.rows()
+
+    def check(self) -> None:
+        """Refuse to go on after rows that are lost, or another's."""
+        self._require_sole()
+        there, kept = self._frontiers(), 0 if self.first is None else self.windows - self.first
+        if there not in (None, kept):
+            raise ValueError(self._lost(there, kept))
+
+    def sync(self) -> None:
+        """Have every row on the disk, before a state is that knows of them."""
+        sync(self.folder / name for name in (CONFIG, WINDOWS, EVENTS, FRONTIER))
+
+    def _require_sole(self) -> None:
+        if self._windows.size() != self._size:
+            raise ValueError(
+                f"log_dir {self.folder} is written by another curriculum too: give each a folder of its own"
+            )
+
+    def _frontiers(self) -> int | None:
+        """Whole rows of frontiers in their file; None for rules without one."""
+        path = self.folder / FRONTIER
+        return (path.stat().st_size if path.exists() else 0) // self.width if self.has_frontier else None
+
+    def _lost(self, there: int | None, kept: int) -> str:
+        return (
+            f"log_dir {self.folder} has lost records: {FRONTIER} holds {there} windows, and {WINDOWS} {kept}; "
+            "choose an empty folder"
+        )
 
     def _claim(self) -> None:
         """Write the config into an empty folder, or refuse one that holds another curriculum's records."""
@@ -164,15 +196,25 @@ def read_records(folder: str | os.PathLike[str]) -> Records:
 
 
 def _load_config(path: Path) -> dict[str, Any]:
-    config: dict[str, Any] = json.loads(path.read_text())
-    if config.get("schema") != SCHEMA:
-        raise ValueError(f"{path} has schema {config.get('schema')!r}, this version reads {SCHEMA}")
+    with reading(path):
+        config: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        if config.get("schema") != SCHEMA:
+            raise ValueError(f"{path} has schema {config.get('schema')!r}, this version reads {SCHEMA}")
     return config
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Every complete row of a table; the file is not touched."""
-    return [json.loads(line) for line in _complete_lines(path)]
+    with reading(path):
+        return [json.loads(line) for line in _complete_lines(path)]
+
+
+def sync(paths: Iterable[Path]) -> None:
+    """Have the bytes of files on the disk; those that are not there are passed over."""
+    for path in paths:
+        if path.exists():
+            with path.open("r+b") as file:
+                os.fsync(file.fileno())
 
 
 def _append(path: Path, data: bytes) -> None:

@@ -8,6 +8,7 @@ difference, or after the windows asked for.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import shutil
 import tempfile
 import time
@@ -21,6 +22,7 @@ from scout_rl.compact import unpack
 from scout_rl.damage import reading
 from scout_rl.hardware import n_threads
 from scout_rl.learners import learner_constants, make_learner
+from scout_rl.made_with import makers
 from scout_rl.run_config import RunConfig
 from scout_rl.run_trace import Moment, first_difference, of_folder, of_record, windows_in
 from scout_rl.settings import setting
@@ -145,7 +147,7 @@ def repeat(
             while True:
                 ended = worker.ended()  # before looking, so that the last look sees everything
                 if unlike is None and (home / RUN).exists():
-                    unlike = differing(stored.about, read_run(home))
+                    unlike = [*differing(stored.about, read_run(home)), *continued(stored.about, stored.windows)]
                     say(unlike)
                 done = min(windows_in(home), stored.windows)
                 watch(done)
@@ -173,6 +175,17 @@ def differing(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
             told.append(f"unknown {words} there, {now_on[name]} here")
         elif before[name] != now_on[name]:
             told.append(f"{words} {before[name]} there, {now_on[name]} here")
+    return told
+
+
+def continued(about: dict[str, Any], windows: int) -> list[str]:
+    """What changed within the first windows of a record, because something else continued it."""
+    told = []
+    for (_, before), (first, after) in itertools.pairwise(makers(about)):
+        for name in sorted(before.keys() | after.keys()):
+            was, then = (str(made.get(name, "unknown")) for made in (before, after))
+            if first < windows and name != "cores" and _counted(name, was) != _counted(name, then):
+                told.append(f"windows from {first} on were made with {name} {then}, those before with {was}")
     return told
 
 

@@ -1,12 +1,13 @@
 """The folder of a run: whose it is, its tables, and what a restart cuts off.
 
-run.json             config, bank hash, versions, hash of our source, what it ran on
+run.json             config, bank hash, versions, hash of our source, what it ran on; what continued it (made_with.py)
 config.json, windows.jsonl, events.jsonl, frontier.int8    the curriculum's own records (records.py)
 evaluations.jsonl    a row an evaluation: outcome of every held-out context
 metrics.jsonl        a row a window: environment steps and the learner's numbers
 timing.jsonl         a row a window: seconds; the one file that differs between equal runs
 ladder.npz, ladder.json    of a policy ladder: the starts, and each context's source (run_ladder.py)
 checkpoints/         the newest two (checkpoint.py)
+.lock                empty; held by the process that trains the run (run_lock.py)
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ from pathlib import Path
 from typing import Any
 
 from scout_rl.cache import code_hash
+from scout_rl.checkpoint import sync_folder
 from scout_rl.hardware import ran_on
-from scout_rl.records import JsonLines
+from scout_rl.made_with import noted
+from scout_rl.records import JsonLines, sync
 from scout_rl.run_config import RunConfig, difference
+from scout_rl.run_lock import LOCK
 from scout_rl.stored import RUN, SCHEMA, read_run
 
 __all__ = ["RunFolder", "read_run", "source", "versions"]
 
+EVALUATIONS, METRICS, TIMING = "evaluations.jsonl", "metrics.jsonl", "timing.jsonl"
 PACKAGES = ("scout-rl", "numpy", "jax", "jaxlib", "equinox", "optax", "minigrid", "gymnasium", "mujoco")
 
 NUMBERS = (
@@ -46,11 +51,11 @@ NUMBERS = (
 
 
 class RunFolder:
-    """Claims a folder for a config, or refuses one that is another run's."""
+    """Refuses a folder that is another run's; writes nothing before `claim`."""
 
     def __init__(self, path: Path, config: RunConfig, bank_sha256: str, say: Callable[[str], None]) -> None:
         self.path = path
-        about = {
+        self.about = {
             "schema": SCHEMA,
             "kind": "run",
             "config": config.as_dict(),
@@ -59,30 +64,47 @@ class RunFolder:
             "source": source(),
             "ran_on": ran_on(),
         }
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            if (path / RUN).exists():
-                _same_run(path, about, say)
-            else:
-                partial = path / f"{RUN}.partial"
-                partial.write_text(json.dumps(about, indent=1) + "\n")
-                os.replace(partial, path / RUN)
-        except OSError as error:
-            raise ValueError(f"the run folder {path} cannot be written: {error.strerror}") from error
-        self.evaluations = JsonLines(path / "evaluations.jsonl")
-        self.metrics = JsonLines(path / "metrics.jsonl")
-        self.timing = JsonLines(path / "timing.jsonl")
+        self.there = read_run(path) if (path / RUN).exists() else None
+        """What its run.json said when it was opened."""
+        if self.there is not None:
+            _same_run(path, self.there, self.about, say)
+        self.evaluations = JsonLines(path / EVALUATIONS)
+        self.metrics = JsonLines(path / METRICS)
+        self.timing = JsonLines(path / TIMING)
 
     @property
     def checkpoints(self) -> Path:
         """Where they are."""
         return self.path / "checkpoints"
 
+    def claim(self) -> None:
+        """Write the run.json of a run that begins."""
+        if self.there is None:
+            self._write(self.about)
+
+    def label(self, window: int) -> None:
+        """Note in run.json what makes the windows from ``window`` on, where that is not what made those before."""
+        if self.there is not None and (about := noted(self.there, self.about, window)) != self.there:
+            self._write(about)
+
+    def sync(self) -> None:
+        """Have every record on the disk, before a checkpoint is that knows of them."""
+        sync(path for path in self.path.iterdir() if path.is_file() and path.name != LOCK)
+        sync_folder(self.path)
+
     def cut(self, windows: int, *, evaluated: bool) -> None:
         """Keep what belongs to the first ``windows`` windows; the evaluation after them too, if ``evaluated``."""
         self.evaluations.cut(windows + 1 if evaluated else 0)
         self.metrics.cut(windows)
         self.timing.cut(windows)
+
+    def _write(self, about: dict[str, Any]) -> None:
+        partial = self.path / f"{RUN}.partial"
+        try:
+            partial.write_text(json.dumps(about, indent=1) + "\n")
+            os.replace(partial, self.path / RUN)
+        except OSError as error:
+            raise ValueError(f"the run folder {self.path} cannot be written: {error.strerror}") from error
 
 
 def versions() -> dict[str, str]:
@@ -101,8 +123,7 @@ def source() -> str:
     return code_hash(*NUMBERS)[:12]
 
 
-def _same_run(path: Path, about: dict[str, Any], say: Callable[[str], None]) -> None:
-    there = read_run(path)
+def _same_run(path: Path, there: dict[str, Any], about: dict[str, Any], say: Callable[[str], None]) -> None:
     differs = difference(there["config"], about["config"])
     if differs is not None:
         raise ValueError(f"{path} holds another run: {differs}; choose another folder, or the same config")

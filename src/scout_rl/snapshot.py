@@ -140,6 +140,7 @@ def check_digest(records: RecordWriter, restored: Restored) -> None:
 def check_records(records: RecordWriter, windows: int) -> None:
     """Refuse to write window ``windows`` into a folder that has it already, or that stops short of it."""
     if records.windows == 0 or records.windows == windows:
+        records.check()
         return
     if records.windows > windows:
         raise ValueError(

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from scout_rl import made_with
 from scout_rl.damage import DAMAGE, reading
 from scout_rl.records import CONFIG, EVENTS, WINDOWS, Records, read_records, read_rows
 
@@ -37,6 +38,7 @@ def check_run(about: dict[str, Any]) -> None:
         value = about["config"][name]
         if not isinstance(value, kind):
             raise ValueError(f"its config has {name} {value!r}")
+    made_with.check(about)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """The whole training run (Algorithm 1), top to bottom: assign cells, roll out, update, report, evaluate, save.
 
 Killed at any moment and started again with the same config, it ends with the same records: every random number is drawn
-from (seed, window), the records are cut back to the newest checkpoint, and whatever came after it is played again.
+from (seed, window), the records are cut back to the checkpoint that resume.py finds, and what came after it is played
+again.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ import jax
 import numpy as np
 
 from scout_rl import checkpoint
-from scout_rl.bank import BankPart
+from scout_rl.bank import BankPart, ContextBank
 from scout_rl.curriculum import Curriculum
 from scout_rl.evaluate import Evaluation
 from scout_rl.families import load_bank
 from scout_rl.learner_state import Saved, restore
+from scout_rl.resume import find_start
 from scout_rl.run_config import RunConfig
 from scout_rl.run_folder import RunFolder
 from scout_rl.run_ladder import require_sources, run_ladder
+from scout_rl.run_lock import alone
 from scout_rl.settings import Setting, setting
 from scout_rl.stage import make_stage
 
@@ -56,7 +59,25 @@ def train(
     chosen = setting(config.setting)
     bank = load_bank(chosen)
     require_sources(path, config, bank)
+    with alone(path):
+        _train(config, path, chosen, bank, watch, say, config.windows if until is None else min(until, config.windows))
+
+
+def _train(
+    config: RunConfig,
+    path: Path,
+    chosen: Setting,
+    bank: ContextBank,
+    watch: Callable[[Progress], None],
+    say: Callable[[str], None],
+    until: int,
+) -> None:
     folder = RunFolder(path, config, bank.sha256, say)
+    found, finished = find_start(folder, config, say)
+    if finished:
+        say(f"{path} is finished: all {config.windows} windows are there; without a checkpoint its policy is not")
+        return
+    folder.claim()
     contexts = bank.train
     ladder = run_ladder(path, config, chosen, bank, say)
     stage = make_stage(config, chosen, bank)
@@ -73,7 +94,6 @@ def train(
     root = jax.random.key(config.seed)
     state, steps, saved = stage.init(jax.random.fold_in(root, 0)), 0, Saved()
 
-    found = checkpoint.newest(folder.checkpoints, config.identity, say)
     if found is None:
         curriculum.load_state_dict(curriculum.state_dict())  # cuts off records that no checkpoint knows
     else:
@@ -82,11 +102,13 @@ def train(
         state, saved = restore(state, found)
         steps = found.meta["environment_steps"]
     folder.cut(curriculum.windows, evaluated=found is not None)
+    if curriculum.windows < until:
+        folder.label(curriculum.windows)
     clock = time.perf_counter()
     if found is None:
         _evaluate(folder, 0, 0, stage.evaluate(state))
 
-    while curriculum.windows < (config.windows if until is None else min(until, config.windows)):
+    while curriculum.windows < until:
         window = curriculum.windows
         cells = curriculum.assign(config.episodes)
         starts = {name: array[cells.context, cells.level] for name, array in ladder.items()}
@@ -106,6 +128,7 @@ def train(
             learned, new, saved = saved.next(state)
             parts = {"learner": learned, "curriculum": paced.pop("arrays")}
             meta = {"curriculum": paced, "environment_steps": steps}
+            folder.sync()
             kept = checkpoint.write(
                 folder.checkpoints, closed, config.identity, parts, meta, new=new, kept=saved.hashes
             )

@@ -61,6 +61,13 @@ def test_a_run_without_its_last_checkpoint_is_not_finished(runs, store):
     assert state.status(runs[0], store).state is State.UNFINISHED
 
 
+def test_a_run_that_lost_all_its_checkpoints_is_finished_where_its_records_are_whole(runs, store):
+    plant(runs[0], store, 8)
+    assert state.status(runs[0], store) == state.Status(State.FINISHED, 8)
+    plant(runs[1], store, 7)
+    assert state.status(runs[1], store).state is State.UNFINISHED
+
+
 def test_half_a_row_is_not_counted(runs, store):
     plant(runs[0], store, 5)
     rows = store.read(f"{runs[0].name}/timing.jsonl")
@@ -151,14 +158,15 @@ def test_a_run_waits_for_the_policy_that_its_ladder_is_from(runs, store):
     assert engine.order == [b.name, c.name, a.name]
 
 
-def test_two_campaigns_share_a_folder(runs, store):
-    """What another one is training is left alone, and taken as finished or continued when it lets go."""
+@pytest.mark.parametrize("lock", [".campaign/{}.lock", "{}/.lock"], ids=["campaign", "scout train"])
+def test_two_campaigns_share_a_folder(runs, store, lock):
+    """What another process is training is left alone, and taken as finished or continued when it lets go."""
     fcntl = pytest.importorskip("fcntl", reason="there are no file locks here")
     a, b, c = (run.name for run in runs)
     files = {}
     for name in (a, b):
-        store.write(f".campaign/{name}.lock", b"")
-        files[name] = (store.root / f".campaign/{name}.lock").open("rb")
+        store.write(lock.format(name), b"")
+        files[name] = (store.root / lock.format(name)).open("rb")
         fcntl.flock(files[name], fcntl.LOCK_EX)
     engine, looks = Scripted(store), 0
 

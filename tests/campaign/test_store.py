@@ -72,6 +72,8 @@ def test_pushed_and_pulled_a_run_is_the_same(store, tmp_path, monkeypatch):
     home = store.home(NAME)
     before = {path.relative_to(home): path.read_bytes() for path in home.rglob("*") if path.is_file()}
     assert {path.parts[1] for path in before if len(path.parts) == 3} == {"00000004", "00000006", "shared"}
+    assert store.checkpoints(NAME) == [4, 6]
+    assert store.checkpoints("setting/rule/41") == []
     (home / "left-over").write_text("of an earlier attempt")
     store.pull(NAME)
     assert {path.relative_to(home): path.read_bytes() for path in home.rglob("*") if path.is_file()} == before

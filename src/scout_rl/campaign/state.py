@@ -81,13 +81,17 @@ def status(run: Run, store: Store, results: Path | None = None) -> Status:
 
 
 def is_finished(run: Run, store: Store) -> bool:
-    """Whether all windows, the last evaluation and the last checkpoint are there."""
+    """Whether all windows and the last evaluation are there, and the last checkpoint.
+
+    One without any checkpoint counts as well: it cannot be continued, and its records are whole.
+    """
     total = run.config.windows
-    if store.read(f"{run.name}/checkpoints/{total:08d}/manifest.json") is None:
-        return False
     evaluated = last_row(store, f"{run.name}/evaluations.jsonl")
     window = last_row(store, f"{run.name}/windows.jsonl")
-    return evaluated.get("window") == total and window.get("window") == total - 1
+    if evaluated.get("window") != total or window.get("window") != total - 1:
+        return False
+    saved = store.checkpoints(run.name)
+    return total in saved or not saved
 
 
 def record_path(results: Path, run: Run) -> Path:

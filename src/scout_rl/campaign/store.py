@@ -11,13 +11,14 @@ import importlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from scout_rl.cache import cache_folder
 from scout_rl.campaign.sources import tidy
+from scout_rl.run_lock import LOCK
 
 MANIFEST = "manifest.json"
 WHOLE = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss", "memory"}
@@ -40,6 +41,9 @@ class Store(Protocol):
 
     def delete(self, name: str) -> None:
         """Remove a file, if it is there."""
+
+    def checkpoints(self, name: str) -> list[int]:
+        """The windows of which a run has a checkpoint."""
 
     def home(self, name: str) -> Path:
         """The folder of this machine in which a worker trains the run."""
@@ -90,6 +94,10 @@ class FolderStore:
         """One file."""
         (self.root / name).unlink(missing_ok=True)
 
+    def checkpoints(self, name: str) -> list[int]:
+        """Those with a manifest."""
+        return _saved(path.as_posix() for path in (self.root / name / "checkpoints").glob(f"*/{MANIFEST}"))
+
     def home(self, name: str) -> Path:
         """Runs are trained where they are kept."""
         return self.root / name
@@ -112,6 +120,12 @@ def checkpoint_files(home: Path) -> list[str]:
     found = [path.relative_to(home).as_posix() for path in folder.rglob("*") if path.is_file()]
     whole = [file for file in found if ".partial" not in file]
     return sorted(whole, key=lambda file: (file.split("/")[1].isdigit(), file.split("/")[1], file.endswith(MANIFEST)))
+
+
+def _saved(files: Iterable[str]) -> list[int]:
+    """The windows of the checkpoints that manifests among the files are of."""
+    parts = [file.split("/") for file in files]
+    return sorted(int(part[-2]) for part in parts if part[-1] == MANIFEST and part[-2].isdigit())
 
 
 class UrlStore:
@@ -150,6 +164,10 @@ class UrlStore:
         if self._fs.exists(self._at(name)):
             self._fs.rm_file(self._at(name))
 
+    def checkpoints(self, name: str) -> list[int]:
+        """Those with a manifest."""
+        return _saved(self._files(self._at(f"{name}/checkpoints")))
+
     def home(self, name: str) -> Path:
         """A folder of this machine's cache."""
         return self._work / name
@@ -167,7 +185,7 @@ class UrlStore:
         """
         home, at = self.home(name), self._at(name)
         there = {path.removeprefix(f"{at}/") for path in self._files(at)}
-        for path in sorted(path for path in home.iterdir() if path.is_file()):
+        for path in sorted(path for path in home.iterdir() if path.is_file() and path.name != LOCK):
             self._put(f"{at}/{path.name}", path.read_bytes())
         for file in (files := checkpoint_files(home)):
             if file not in there:  # they never change

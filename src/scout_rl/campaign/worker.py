@@ -12,15 +12,15 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from scout_rl.campaign.machine import environment, lease_cores
 from scout_rl.campaign.sources import as_begun
 from scout_rl.campaign.store import Store, open_store
+from scout_rl.run_lock import LOCK, is_held, wait_for
 from scout_rl.stored import RUN, read_run
 
 PATIENCE = 60.0
@@ -125,43 +125,26 @@ def _end_with_parent() -> None:
 
 
 def held(store: Store, name: str) -> bool:
-    """Whether some process trains this run at the moment, of this campaign or of another one on the same folder."""
-    path = _lock_path(store, name)
-    if not path.exists():
-        return False
-    with path.open("r+b") as file:
-        return not _locked(file)
+    """Whether some process trains this run at the moment: of this campaign, of another one, or ``scout train``."""
+    return is_held(_lock_path(store, name)) or is_held(store.home(name) / LOCK)
 
 
 @contextmanager
 def _alone(store: Store, name: str) -> Iterator[None]:
-    """Hold the run's lock; a worker that outlived its campaign by a moment is waited for."""
+    """Hold the campaign's lock of the run, before it is copied; `train` then takes the run folder's own.
+
+    A worker that outlived its campaign by a moment is waited for.
+    """
     path = _lock_path(store, name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    deadline = time.monotonic() + PATIENCE
-    with path.open("wb") as file:
-        while not _locked(file):
-            if time.monotonic() > deadline:
-                raise ValueError(f"{path} is locked: another process trains this run")
-            time.sleep(0.1)
+    with path.open("ab") as file:
+        if not wait_for(file, PATIENCE):
+            raise ValueError(f"{path} is locked: another process trains this run")
         yield
 
 
 def _lock_path(store: Store, name: str) -> Path:
     return store.home(".campaign") / f"{name}.lock"
-
-
-def _locked(file: IO[bytes]) -> bool:
-    """Take the lock of an open file, if it is free; the operating system gives it back when the process ends."""
-    try:
-        import fcntl
-    except ModuleNotFoundError:
-        return True  # there are no such locks here
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 if __name__ == "__main__":
