@@ -207,12 +207,17 @@ def test_records_are_on_the_disk_before_their_checkpoint(monkeypatch, tmp_path):
 # -- no checkpoint ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["gone", "damaged"])
-def test_a_finished_run_without_checkpoints_stays_finished(run, how):
+def lose_checkpoints(run, how, file):
+    """All of them gone, or that file of each emptied."""
     if how == "gone":
         shutil.rmtree(run / "checkpoints")
-    for path in (run / "checkpoints").glob("*/learner.npz"):
+    for path in (run / "checkpoints").glob(f"*/{file}"):
         path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("how", ["gone", "damaged"])
+def test_a_finished_run_without_checkpoints_stays_finished(run, how):
+    lose_checkpoints(run, how, "learner.npz")
     before = every_byte(run)
     assert f"{run} is finished: all 8 windows are there; without a checkpoint its policy is not" in again(run)
     assert every_byte(run) == before
@@ -220,10 +225,7 @@ def test_a_finished_run_without_checkpoints_stays_finished(run, how):
 
 @pytest.mark.parametrize("how", ["gone", "damaged"])
 def test_an_unfinished_run_without_checkpoints_is_refused(run, how):
-    if how == "gone":
-        shutil.rmtree(run / "checkpoints")
-    for path in (run / "checkpoints").glob("*/manifest.json"):
-        path.write_bytes(b"")
+    lose_checkpoints(run, how, "manifest.json")
     for name in ("windows.jsonl", "metrics.jsonl", "timing.jsonl", "frontier.int8"):
         keep(run, name, 7)
     keep(run, "evaluations.jsonl", 2)

@@ -16,9 +16,10 @@ import numpy as np
 from scout_rl import checkpoint
 from scout_rl.checkpoint import Checkpoint
 from scout_rl.damage import reading
+from scout_rl.held_out import EVALUATIONS, due
 from scout_rl.records import CONFIG, EVENTS, FRONTIER, WINDOWS, read_rows
 from scout_rl.run_config import RunConfig
-from scout_rl.run_folder import EVALUATIONS, METRICS, TIMING, RunFolder
+from scout_rl.run_folder import METRICS, TIMING, RunFolder
 from scout_rl.snapshot import digest
 from scout_rl.stored import RUN, read_json
 
@@ -79,10 +80,10 @@ def look(path: Path, config: RunConfig) -> Held:
         whole, later = _in_order(path / name, list(range(config.windows)))
         reach[name] = min([whole, *later])
         last = max([last, whole, *(window + 1 for window in later)])
-    due = [*range(0, config.windows, config.evaluate_every), config.windows]
-    whole, later = _in_order(path / EVALUATIONS, due)
-    reach[EVALUATIONS] = min([config.windows, *(window - 1 for window in [*due[whole:], *later])])
-    last = max([last, *due[:whole], *later])
+    times = due(config.windows, config.evaluate_every)
+    whole, later = _in_order(path / EVALUATIONS, times)
+    reach[EVALUATIONS] = min([config.windows, *(window - 1 for window in [*times[whole:], *later])])
+    last = max([last, *times[:whole], *later])
     about = read_json(path / CONFIG)
     with reading(path / CONFIG):
         width = int(about["n_contexts"]) if about["has_frontier"] else 0

@@ -23,6 +23,7 @@ from typing import Any
 from scout_rl.cache import code_hash
 from scout_rl.checkpoint import sync_folder
 from scout_rl.hardware import ran_on
+from scout_rl.held_out import EVALUATIONS
 from scout_rl.made_with import noted
 from scout_rl.records import JsonLines, sync
 from scout_rl.run_config import RunConfig, difference
@@ -31,7 +32,7 @@ from scout_rl.stored import RUN, SCHEMA, read_run
 
 __all__ = ["RunFolder", "read_run", "source", "versions"]
 
-EVALUATIONS, METRICS, TIMING = "evaluations.jsonl", "metrics.jsonl", "timing.jsonl"
+METRICS, TIMING = "metrics.jsonl", "timing.jsonl"
 PACKAGES = ("scout-rl", "numpy", "jax", "jaxlib", "equinox", "optax", "minigrid", "gymnasium", "mujoco")
 
 NUMBERS = (
