@@ -17,6 +17,8 @@ SCHEMA = 1
 RUN = "run.json"
 FIELDS = {"setting": str, "rule": str, "seed": int, "levels": int, "windows": int}
 """Of a run's config: what every reader needs."""
+SOURCES = ("ladder_from", "ladder_fallback")
+"""Of a run's config: the folders of other runs, where a policy ladder comes from."""
 
 
 def read_run(folder: Path) -> dict[str, Any]:

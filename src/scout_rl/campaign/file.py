@@ -23,10 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scout_rl.campaign.sources import SOURCES, name_below, tidy
+from scout_rl.campaign.sources import name_below, tidy
 from scout_rl.field_types import field_types, require_types
 from scout_rl.run_config import RunConfig
 from scout_rl.run_path import run_name
+from scout_rl.stored import SOURCES
 
 TOP = ("title", "pack", "defaults", "runs")
 AXES = {"settings": "setting", "rules": "rule", "seeds": "seed", "ladders": "ladder"}

@@ -10,8 +10,7 @@ import os
 from pathlib import PurePath
 from typing import Any
 
-SOURCES = ("ladder_from", "ladder_fallback")
-"""Fields that name another run's folder."""
+from scout_rl.stored import SOURCES
 
 
 def tidy(out: str) -> str:

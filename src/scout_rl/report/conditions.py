@@ -16,9 +16,10 @@ from itertools import pairwise
 from typing import Any, Generic, Protocol, TypeVar
 
 from scout_rl import rules
-from scout_rl.report.names import SOURCES, block_labels, bracket, differing, told_apart
+from scout_rl.report.names import block_labels, bracket, differing, told_apart
 from scout_rl.report.run import About
 from scout_rl.settings import SCHEDULES, SETTINGS
+from scout_rl.stored import SOURCES
 
 NOT_IDENTITY = ("seed", "checkpoint_every")
 OF_THE_RULE = ("rule", "constants")

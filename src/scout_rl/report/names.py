@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-SOURCES = ("ladder_from", "ladder_fallback")
-"""Where a policy ladder comes from."""
+from scout_rl.stored import SOURCES
+
 KIN = ("setting", "preset", "algorithm", "ladder")
 USUAL = {"ladder": "manual", "levels": 5}
 """Not worth a word in a label."""

@@ -11,9 +11,10 @@ from scout_rl.report.choice import alike, choose, fitting, ladder_of
 from scout_rl.report.comparison import Runs, bootstrap_fraction
 from scout_rl.report.conditions import Condition
 from scout_rl.report.metrics import Summary, common_window, retained
-from scout_rl.report.names import SOURCES, USUAL
+from scout_rl.report.names import USUAL
 from scout_rl.report.statistics import Interval, generator, ratio_interval
 from scout_rl.report.tables import MISSING, Table, shown_interval
+from scout_rl.stored import SOURCES
 
 LEAST_GAIN = 0.05
 """Mean AUC that the hand-built ladder must gain over the target start before a share of it means anything."""
