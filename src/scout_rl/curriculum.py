@@ -225,4 +225,5 @@ class Curriculum:
         )
         log.info(sentence)
         if wait > LONG_WAIT:
-            warnings.warn(f"{sentence}; use fewer contexts or larger windows (window=)", UserWarning, stacklevel=3)
+            advice = "use fewer contexts, larger windows (window=) or, where the rule has one, a smaller n_min"
+            warnings.warn(f"{sentence}; {advice}", UserWarning, stacklevel=3)

@@ -30,7 +30,7 @@ class Stuck(NamedTuple):
 
 REASONS = {
     "no rollouts": "never drawn: the rule gives it no probability, or the run was too short",
-    "evidence missing": "too few rollouts for the rule to decide: fewer contexts, larger windows or a longer run",
+    "evidence missing": "too few rollouts to decide: fewer contexts, larger windows, a smaller n_min or a longer run",
     "fails at the easiest": "hardly succeeds at level L and there is no easier start: look at this context's ladder",
     "never succeeds": "not once from the harder level that it tries and tries: it needs longer, or a level in between",
     "oscillates": "advances and retreats again and again: success at the harder level does not last",
