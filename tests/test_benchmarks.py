@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -63,3 +64,41 @@ def _doc(source):
 
 def _options(line):
     return re.findall(r"--[a-z-]+", line)
+
+
+def test_one_thing_varied():
+    """A variation is the run as asked but for the one thing; what is nobody's field is refused by its name."""
+    pytest.importorskip("jax")
+    from benchmarks.one_thing import varied
+
+    from scout_rl.run_config import RunConfig
+
+    common = {"setting": "fetch-conflict", "windows": 700}
+    same, gate, rates = (varied(v, **common) for v in ("-", "constants.n_min=5", "rule=anneal,learner.tau=0.02"))
+    assert same == RunConfig(setting="fetch-conflict", windows=700)
+    assert gate.constants == {**same.constants, "n_min": 5}
+    assert gate.learner == same.learner
+    assert (rates.rule, rates.learner) == ("anneal", {**same.learner, "tau": 0.02})
+    with pytest.raises(ValueError, match="rule 'scout' has no constant 'n_max'"):
+        varied("constants.n_max=5", **common)
+    with pytest.raises(ValueError, match=r"ladder\.n is neither a field of a run nor"):
+        varied("ladder.n=5", **common)
+
+
+def test_the_table_of_one_thing_by_hand(tmp_path):
+    """AUC over the windows that both have: easy 0, 1, 1 and hard 0, 0.5, 1 at 0, 10, 20; the other is cut at 20."""
+    pytest.importorskip("jax")
+    from benchmarks.one_thing import curves, table
+
+    def run(name, easy, hard):
+        (tmp_path / name).mkdir()
+        pairs = enumerate(zip(easy, hard, strict=True))
+        rows = [{"window": 10 * i, "groups": {"easy": a, "hard": b}} for i, (a, b) in pairs]
+        (tmp_path / name / "evaluations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return curves(tmp_path / name)
+
+    told = table({"-": run("a", [0, 1, 1], [0, 0.5, 1]), "x=1": run("b", [1] * 5, [0, 0, 1, 0.8, 0.9])})
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in told.splitlines()]
+    assert rows[0][:2] == ["variation", "AUC to 20"]
+    assert rows[2] == ["`-`", "0.50", "0.67 / 1.00 / 10", "0.50 / 1.00 / 20", "never", "20"]
+    assert rows[3] == ["`x=1`", "0.25", "1.00 / 1.00 / 0", "0.54 / 1.00 / 20", "20", "40"]

@@ -1,0 +1,90 @@
+"""One thing varied at a time on a development seed: trains a run for each variation and prints a table of all.
+
+A variation is a list of `name=value`, separated by commas: fields of a run, `constants.NAME` of the rule,
+`learner.NAME` of the learner; `-` is the run as it is. Runs lie where `scout train --out` puts them, so the same
+command continues them, and `--tell` makes the table of what is there without training. AUC is of the worst group, over
+the windows that all rows have.
+
+    python -m benchmarks.one_thing fetch-conflict --windows 700 - constants.n_min=5 rule=mixture
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from benchmarks.development import LAST, given_constants
+
+from scout_rl.cache import use_compilation_cache
+from scout_rl.held_out import EVALUATIONS
+from scout_rl.records import read_rows
+from scout_rl.report.metrics import REACHED, auc, common_window, solved_at, worst_curve
+from scout_rl.run_config import RunConfig
+from scout_rl.run_path import run_path
+from scout_rl.train import train
+
+Curves = tuple[np.ndarray[Any, Any], dict[str, np.ndarray[Any, Any]]]
+
+
+def varied(variation: str, **common: Any) -> RunConfig:
+    """The run of one variation: `rule=scout,constants.n_min=5`."""
+    fields: dict[str, Any] = {"constants": {}, "learner": {}}
+    for name, value in given_constants([] if variation == "-" else variation.split(",")).items():
+        part, _, inner = name.rpartition(".")
+        if part and part not in fields:
+            raise ValueError(f"{name} is neither a field of a run nor one of constants. or learner.")
+        (fields[part] if part else fields)[inner] = value
+    return RunConfig(**{**common, **fields})
+
+
+def curves(folder: Path) -> Curves:
+    """Windows of the evaluations that are there, and every group's held-out success."""
+    rows = read_rows(folder / EVALUATIONS)
+    at = np.array([row["window"] for row in rows])
+    return at, {group: np.array([row["groups"][group] for row in rows]) for group in rows[0]["groups"]}
+
+
+def table(rows: dict[str, Curves]) -> str:
+    """Markdown: a row for each variation."""
+    window = common_window(at for at, _ in rows.values())
+    groups = list(next(iter(rows.values()))[1])
+    header = ["variation", f"AUC to {window[1]}", *(f"{g}: last {LAST} / best / first {REACHED}" for g in groups)]
+    lines = [[*header, "solved at", "windows"], ["---"] * (len(header) + 2)]
+    for name, (at, by_group) in rows.items():
+        worst = worst_curve(by_group)
+        solved = solved_at(worst)
+        told = [_of_group(at, by_group[group]) for group in groups]
+        when = "never" if solved is None else str(at[solved])
+        lines.append([f"`{name}`", f"{auc(at, worst, window):.2f}", *told, when, str(at[-1])])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _of_group(at: np.ndarray[Any, Any], success: np.ndarray[Any, Any]) -> str:
+    first = next((str(w) for w, s in zip(at, success, strict=True) if s >= REACHED), "never")
+    return f"{success[-LAST:].mean():.2f} / {success.max():.2f} / {first}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("setting")
+    parser.add_argument("variation", nargs="+", metavar="NAME=VALUE[,NAME=VALUE...]")
+    parser.add_argument("--seed", type=int, default=40)
+    parser.add_argument("--preset", default="tuned", choices=("tuned", "paper"))
+    parser.add_argument("--windows", type=int, default=0, help="0 takes the setting's")
+    parser.add_argument("--out", type=Path, default=Path("runs"))
+    parser.add_argument("--tell", action="store_true", help="train nothing")
+    given = parser.parse_args()
+    common = {"setting": given.setting, "seed": given.seed, "preset": given.preset, "windows": given.windows}
+    configs = {variation: varied(variation, **common) for variation in given.variation}
+    use_compilation_cache()
+    if not given.tell:
+        for config in configs.values():
+            train(config, run_path(given.out, config), say=lambda message: print(message, file=sys.stderr))
+    print(table({name: curves(run_path(given.out, config)) for name, config in configs.items()}))
+
+
+if __name__ == "__main__":
+    main()
