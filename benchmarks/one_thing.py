@@ -2,8 +2,9 @@
 
 A variation is a list of `name=value`, separated by commas: fields of a run, `constants.NAME` of the rule,
 `learner.NAME` of the learner; `-` is the run as it is. Runs lie where `scout train --out` puts them, so the same
-command continues them, and `--tell` makes the table of what is there without training. AUC is of the worst group, over
-the windows that all rows have.
+command continues them, and `--tell` makes the table of what is there without training. Every row is cut at the last
+window that all rows have; AUC is that of the worst group. A schedule that is not given is the setting's share of
+`--windows`.
 
     python -m benchmarks.one_thing fetch-conflict --windows 700 - constants.n_min=5 rule=mixture
 """
@@ -26,23 +27,27 @@ from scout_rl.run_config import RunConfig
 from scout_rl.run_path import run_path
 from scout_rl.train import train
 
+FREE = ("rule", "algorithm", "preset", "ladder", "levels", "episodes")
+"""Fields of a run that a variation may give."""
 Curves = tuple[np.ndarray[Any, Any], dict[str, np.ndarray[Any, Any]]]
 
 
 def varied(variation: str, **common: Any) -> RunConfig:
     """The run of one variation: `rule=scout,constants.n_min=5`."""
-    fields: dict[str, Any] = {"constants": {}, "learner": {}}
+    parts: dict[str, dict[str, Any]] = {"": {}, "constants": {}, "learner": {}}
     for name, value in given_constants([] if variation == "-" else variation.split(",")).items():
         part, _, inner = name.rpartition(".")
-        if part and part not in fields:
-            raise ValueError(f"{name} is neither a field of a run nor one of constants. or learner.")
-        (fields[part] if part else fields)[inner] = value
-    return RunConfig(**{**common, **fields})
+        if value == "" or part not in parts or (not part and inner not in FREE):
+            raise ValueError(f"{name!r} is no NAME=VALUE of constants., learner., {', '.join(FREE)}")
+        parts[part][inner] = value
+    return RunConfig(**{**common, **parts[""], "constants": parts["constants"], "learner": parts["learner"]})
 
 
 def curves(folder: Path) -> Curves:
     """Windows of the evaluations that are there, and every group's held-out success."""
-    rows = read_rows(folder / EVALUATIONS)
+    rows = read_rows(folder / EVALUATIONS) if (folder / EVALUATIONS).exists() else []
+    if len(rows) < 2:
+        raise ValueError(f"{folder} has no two evaluations: leave out --tell to train it")
     at = np.array([row["window"] for row in rows])
     return at, {group: np.array([row["groups"][group] for row in rows]) for group in rows[0]["groups"]}
 
@@ -52,13 +57,14 @@ def table(rows: dict[str, Curves]) -> str:
     window = common_window(at for at, _ in rows.values())
     groups = list(next(iter(rows.values()))[1])
     header = ["variation", f"AUC to {window[1]}", *(f"{g}: last {LAST} / best / first {REACHED}" for g in groups)]
-    lines = [[*header, "solved at", "windows"], ["---"] * (len(header) + 2)]
+    lines = [[*header, "solved at"], ["---"] * (len(header) + 1)]
     for name, (at, by_group) in rows.items():
-        worst = worst_curve(by_group)
-        solved = solved_at(worst)
-        told = [_of_group(at, by_group[group]) for group in groups]
-        when = "never" if solved is None else str(at[solved])
-        lines.append([f"`{name}`", f"{auc(at, worst, window):.2f}", *told, when, str(at[-1])])
+        shared = at <= window[1]
+        cut = {group: by_group[group][shared] for group in groups}
+        solved = solved_at(worst_curve(cut))
+        area = min(auc(at[shared], success, window) for success in cut.values())
+        told = [_of_group(at[shared], success) for success in cut.values()]
+        lines.append([f"`{name}`", f"{area:.2f}", *told, "never" if solved is None else str(at[solved])])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -76,14 +82,19 @@ def main() -> None:
     parser.add_argument("--windows", type=int, default=0, help="0 takes the setting's")
     parser.add_argument("--out", type=Path, default=Path("runs"))
     parser.add_argument("--tell", action="store_true", help="train nothing")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
+    if len(set(given.variation)) < len(given.variation):
+        parser.error("a variation is there twice")
     common = {"setting": given.setting, "seed": given.seed, "preset": given.preset, "windows": given.windows}
-    configs = {variation: varied(variation, **common) for variation in given.variation}
-    use_compilation_cache()
-    if not given.tell:
-        for config in configs.values():
-            train(config, run_path(given.out, config), say=lambda message: print(message, file=sys.stderr))
-    print(table({name: curves(run_path(given.out, config)) for name, config in configs.items()}))
+    try:
+        configs = {variation: varied(variation, **common) for variation in given.variation}
+        use_compilation_cache()
+        if not given.tell:
+            for config in configs.values():
+                train(config, run_path(given.out, config), say=lambda message: print(message, file=sys.stderr))
+        print(table({name: curves(run_path(given.out, config)) for name, config in configs.items()}))
+    except ValueError as error:
+        parser.error(str(error))
 
 
 if __name__ == "__main__":

@@ -81,12 +81,14 @@ def test_one_thing_varied():
     assert (rates.rule, rates.learner) == ("anneal", {**same.learner, "tau": 0.02})
     with pytest.raises(ValueError, match="rule 'scout' has no constant 'n_max'"):
         varied("constants.n_max=5", **common)
-    with pytest.raises(ValueError, match=r"ladder\.n is neither a field of a run nor"):
-        varied("ladder.n=5", **common)
+    for wrong in ("ladder.n=5", "constants=5", "nonsense", "constants.n_min", "setting=doorkey"):
+        with pytest.raises(ValueError, match="is no NAME=VALUE of constants"):
+            varied(wrong, **common)
 
 
 def test_the_table_of_one_thing_by_hand(tmp_path):
-    """AUC over the windows that both have: easy 0, 1, 1 and hard 0, 0.5, 1 at 0, 10, 20; the other is cut at 20."""
+    """Over the windows that all have, 0 to 20. AUC is the smaller of two areas, not that under the lower curve: easy
+    0, 1, 0 and hard 1, 0, 1 cross, and both areas are a half."""
     pytest.importorskip("jax")
     from benchmarks.one_thing import curves, table
 
@@ -97,8 +99,12 @@ def test_the_table_of_one_thing_by_hand(tmp_path):
         (tmp_path / name / "evaluations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         return curves(tmp_path / name)
 
-    told = table({"-": run("a", [0, 1, 1], [0, 0.5, 1]), "x=1": run("b", [1] * 5, [0, 0, 1, 0.8, 0.9])})
+    longer = run("b", [1] * 5, [1, 0.9, 0.8, 0, 0])
+    told = table({"-": run("a", [0, 1, 1], [0, 0.5, 1]), "x=1": longer, "y=1": run("c", [0, 1, 0], [1, 0, 1])})
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in told.splitlines()]
     assert rows[0][:2] == ["variation", "AUC to 20"]
-    assert rows[2] == ["`-`", "0.50", "0.67 / 1.00 / 10", "0.50 / 1.00 / 20", "never", "20"]
-    assert rows[3] == ["`x=1`", "0.25", "1.00 / 1.00 / 0", "0.54 / 1.00 / 20", "20", "40"]
+    assert rows[2] == ["`-`", "0.50", "0.67 / 1.00 / 10", "0.50 / 1.00 / 20", "never"]
+    assert rows[3] == ["`x=1`", "0.90", "1.00 / 1.00 / 0", "0.90 / 1.00 / 0", "0"]
+    assert rows[4] == ["`y=1`", "0.50", "0.33 / 1.00 / 10", "0.67 / 1.00 / 0", "never"]
+    with pytest.raises(ValueError, match="has no two evaluations"):
+        curves(tmp_path / "nowhere")
