@@ -87,8 +87,8 @@ class Diagnosis:
         if found.gathering is not None:
             waited = f"{found.gathering:.0%} of the time above the target start a context waited for rollouts"
             told.append(
-                f"The evidence gate sets the pace: {waited}. Fewer contexts, larger windows or a smaller n_min would "
-                "move faster, and might show differences that this run hides."
+                f"The evidence gate sets the pace: {waited}. With fewer contexts, larger windows or a smaller n_min "
+                "frontiers would move more often: that may help, and may show differences that this run hides."
                 if found.gathering >= WAITING
                 else f"{waited}, the rest for success."
             )
