@@ -20,11 +20,12 @@ import numpy as np
 from benchmarks.development import LAST, given_constants
 
 from scout_rl.cache import use_compilation_cache
-from scout_rl.held_out import EVALUATIONS
-from scout_rl.records import read_rows
+from scout_rl.presets import PRESETS
 from scout_rl.report.metrics import REACHED, auc, common_window, solved_at, worst_curve
+from scout_rl.report.runs import load
 from scout_rl.run_config import RunConfig
 from scout_rl.run_path import run_path
+from scout_rl.stored import RUN
 from scout_rl.train import train
 
 FREE = ("rule", "algorithm", "preset", "ladder", "levels", "episodes")
@@ -45,11 +46,12 @@ def varied(variation: str, **common: Any) -> RunConfig:
 
 def curves(folder: Path) -> Curves:
     """Windows of the evaluations that are there, and every group's held-out success."""
-    rows = read_rows(folder / EVALUATIONS) if (folder / EVALUATIONS).exists() else []
-    if len(rows) < 2:
+    if not (folder / RUN).exists():
+        raise ValueError(f"{folder} is not there: leave out --tell to train it")
+    run = load(folder)
+    if len(run.evaluated_at) < 2:
         raise ValueError(f"{folder} has no two evaluations: leave out --tell to train it")
-    at = np.array([row["window"] for row in rows])
-    return at, {group: np.array([row["groups"][group] for row in rows]) for group in rows[0]["groups"]}
+    return run.evaluated_at, run.held_out_groups
 
 
 def table(rows: dict[str, Curves]) -> str:
@@ -78,7 +80,7 @@ def main() -> None:
     parser.add_argument("setting")
     parser.add_argument("variation", nargs="+", metavar="NAME=VALUE[,NAME=VALUE...]")
     parser.add_argument("--seed", type=int, default=40)
-    parser.add_argument("--preset", default="tuned", choices=("tuned", "paper"))
+    parser.add_argument("--preset", default="tuned", choices=sorted(PRESETS))
     parser.add_argument("--windows", type=int, default=0, help="0 takes the setting's")
     parser.add_argument("--out", type=Path, default=Path("runs"))
     parser.add_argument("--tell", action="store_true", help="train nothing")

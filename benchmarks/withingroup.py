@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from benchmarks.development import given_constants, held_out
 
+from scout_rl.presets import PRESETS
 from scout_rl.run_config import RunConfig
 from scout_rl.settings import SETTINGS, Bound, Group
 
@@ -31,7 +32,7 @@ def main() -> None:
     parser.add_argument("--high-band", type=float, nargs=2, default=[HIGH.low, HIGH.high], help="goal heights (m)")
     parser.add_argument("--rule", default="group-frontier")
     parser.add_argument("--constants", nargs="*", default=[], metavar="NAME=VALUE", help="of the rule")
-    parser.add_argument("--preset", default="tuned", choices=("tuned", "paper"))
+    parser.add_argument("--preset", default="tuned", choices=sorted(PRESETS))
     parser.add_argument("--windows", type=int, default=STOCK.windows)
     parser.add_argument("--seed", type=int, default=40)
     given = parser.parse_args()

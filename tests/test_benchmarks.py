@@ -2,13 +2,15 @@
 
 import ast
 import importlib.util
-import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from tests.report.planted import played_folder
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks"
@@ -90,21 +92,31 @@ def test_the_table_of_one_thing_by_hand(tmp_path):
     """Over the windows that all have, 0 to 20. AUC is the smaller of two areas, not that under the lower curve: easy
     0, 1, 0 and hard 1, 0, 1 cross, and both areas are a half."""
     pytest.importorskip("jax")
-    from benchmarks.one_thing import curves, table
+    from benchmarks.one_thing import table
 
-    def run(name, easy, hard):
-        (tmp_path / name).mkdir()
-        pairs = enumerate(zip(easy, hard, strict=True))
-        rows = [{"window": 10 * i, "groups": {"easy": a, "hard": b}} for i, (a, b) in pairs]
-        (tmp_path / name / "evaluations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        return curves(tmp_path / name)
+    def run(easy, hard):
+        return 10 * np.arange(len(easy)), {"easy": np.array(easy), "hard": np.array(hard)}
 
-    longer = run("b", [1] * 5, [1, 0.9, 0.8, 0, 0])
-    told = table({"-": run("a", [0, 1, 1], [0, 0.5, 1]), "x=1": longer, "y=1": run("c", [0, 1, 0], [1, 0, 1])})
+    longer = run([1] * 5, [1, 0.9, 0.8, 0, 0])
+    told = table({"-": run([0, 1, 1], [0, 0.5, 1]), "x=1": longer, "y=1": run([0, 1, 0], [1, 0, 1])})
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in told.splitlines()]
     assert rows[0][:2] == ["variation", "AUC to 20"]
     assert rows[2] == ["`-`", "0.50", "0.67 / 1.00 / 10", "0.50 / 1.00 / 20", "never"]
     assert rows[3] == ["`x=1`", "0.90", "1.00 / 1.00 / 0", "0.90 / 1.00 / 0", "0"]
     assert rows[4] == ["`y=1`", "0.50", "0.33 / 1.00 / 10", "0.67 / 1.00 / 0", "never"]
-    with pytest.raises(ValueError, match="has no two evaluations"):
+
+
+def test_the_table_of_one_thing_is_of_whole_records(tmp_path):
+    """Curves of a run folder; one that is not there or has nothing to tell is named, and what train would do said."""
+    pytest.importorskip("jax")
+    from benchmarks.one_thing import curves
+
+    at, by_group = curves(played_folder(tmp_path / "run", 60, reach=40))
+    assert at.tolist() == [0, 20, 40, 60]
+    assert by_group["all"].tolist() == [0, 0.5, 1, 1]
+    with pytest.raises(ValueError, match="nowhere is not there: leave out --tell"):
         curves(tmp_path / "nowhere")
+    text = (tmp_path / "run/evaluations.jsonl").read_text()
+    (tmp_path / "run/evaluations.jsonl").write_text(text.replace('"success": 0.5', '"success": 0.9'))
+    with pytest.raises(ValueError, match="evaluations"):
+        curves(tmp_path / "run")

@@ -69,7 +69,7 @@ def test_a_reader_that_leaves_gets_no_traceback(words):
     assert left.stderr == ""
 
 
-@pytest.mark.parametrize(("preset", "updates"), [("tuned", 128), ("paper", 16)])
+@pytest.mark.parametrize(("preset", "updates"), [("tuned", 128), ("paper", 16), ("paper-fast", 16)])
 def test_train_takes_the_presets_constants(monkeypatch, preset, updates):
     """The flags' defaults are the preset's, and what is given stands over them."""
     pytest.importorskip("jax")
@@ -83,7 +83,7 @@ def test_train_takes_the_presets_constants(monkeypatch, preset, updates):
     ((config, path),) = seen
     assert config == RunConfig(setting="fetch-conflict", preset=preset, learner={"batch": 64})
     assert config.learner["updates"] == updates
-    assert path.name == {"tuned": "40-batch64", "paper": "40-paper-batch64"}[preset]
+    assert path.name == {"tuned": "40", "paper": "40-paper", "paper-fast": "40-paper_fast"}[preset] + "-batch64"
 
 
 @pytest.fixture

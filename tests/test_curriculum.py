@@ -157,6 +157,15 @@ def test_it_says_what_to_expect(caplog):
     assert pooled.windows_before_a_move == 2  # two groups of 15 outcomes, 16 a window
 
 
+@pytest.mark.parametrize(
+    ("rule", "constant"), [(rules.Scout(), "n_min"), (rules.Wilson(), "n_min"), (rules.Rfcl(), "needed")]
+)
+def test_a_long_wait_names_the_constant_of_the_rule(rule, constant):
+    assert rule.evidence_gate == getattr(rule, constant)
+    with pytest.warns(UserWarning, match=f"a smaller {constant}$"):
+        Curriculum(rule, 10_000, 5)
+
+
 @pytest.mark.parametrize("key", rules.RULES)
 def test_killed_and_restored_it_continues_identically(key, tmp_path):
     straight, learner = make(key, window=8), np.random.default_rng(1)

@@ -1,6 +1,7 @@
 import pytest
 
 from scout_rl.families import FAMILIES, family
+from scout_rl.run_config import RunConfig
 from scout_rl.settings import SETTINGS, setting
 
 
@@ -19,3 +20,16 @@ def test_unknown_names_are_refused_with_the_known_ones():
         setting("dorkey")
     with pytest.raises(ValueError, match="no family 'atari'; the families are minigrid"):
         family("atari")
+
+
+@pytest.mark.parametrize("key", ["fetch-conflict", "fetch-air", "pointmaze-large", "metaworld-pickplace"])
+def test_paper_fast_is_paper_with_two_rates_of_tuned(key):
+    constants = {p: RunConfig(setting=key, preset=p).learner for p in ("paper", "paper-fast", "tuned")}
+    changed = {k for k, v in constants["paper"].items() if constants["paper-fast"][k] != v}
+    assert changed == {"learning_rate", "tau"}
+    assert all(constants["paper-fast"][k] == constants["tuned"][k] for k in changed)
+
+
+def test_paper_fast_leaves_ppo_as_the_paper_has_it():
+    paper, fast = (RunConfig(setting="doorkey", preset=p).learner for p in ("paper", "paper-fast"))
+    assert paper == fast

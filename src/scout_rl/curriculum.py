@@ -225,5 +225,6 @@ class Curriculum:
         )
         log.info(sentence)
         if wait > LONG_WAIT:
-            advice = "use fewer contexts, larger windows (window=) or, where the rule has one, a smaller n_min"
+            smaller = self.rule.gate_constant or "evidence gate"
+            advice = f"use fewer contexts, larger windows (window=) or a smaller {smaller}"
             warnings.warn(f"{sentence}; {advice}", UserWarning, stacklevel=3)

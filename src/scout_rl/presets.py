@@ -1,7 +1,8 @@
 """Learner constants by name: the paper's printed table, and ours. Every rule of a setting has the same.
 
 ``paper`` is the paper's learner table (its constants by setting included) with normalised inputs; ``tuned`` is what was
-chosen on development seeds with the ``random`` rule. What was tried stands in docs/settings.md.
+chosen on development seeds with the ``random`` rule. ``paper-fast`` is ``paper`` with the learning rate and the target
+rate of ``tuned``, for the off-policy learners. What was tried stands in docs/settings.md.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any, Literal
 
 from scout_rl.settings import Setting
 
-Preset = Literal["tuned", "paper"]
+Preset = Literal["tuned", "paper", "paper-fast"]
 
 _CALM = {"random_action": 0.1, "action_noise": 0.1}
 _FAST = {"tau": 0.02, "learning_rate": 1e-3}
@@ -22,6 +23,7 @@ _PAPER: dict[str, dict[str, Any]] = {
     "metaworld": {},
     "minigrid": {"reward": "cost"},
 }
+_PAPER_FAST = {key: row if key == "minigrid" else {**row, **_FAST} for key, row in _PAPER.items()}
 _TUNED: dict[str, dict[str, Any]] = {
     "fetch": {**_FAST, **_CALM, "gamma": 0.98, "updates": 128},
     "pointmaze": {**_FAST, **_CALM, "gamma": 0.995, "updates": 64, "capacity": 1_500_000},
@@ -37,7 +39,7 @@ _TUNED: dict[str, dict[str, Any]] = {
 }
 _OF_CRITICS = ("tau", "clip_targets")
 """Constants of SAC's critics, which contrastive RL does not have."""
-PRESETS: dict[str, dict[str, dict[str, Any]]] = {"paper": _PAPER, "tuned": _TUNED}
+PRESETS: dict[str, dict[str, dict[str, Any]]] = {"paper": _PAPER, "paper-fast": _PAPER_FAST, "tuned": _TUNED}
 """By preset, then by family or setting (a setting's own row stands over its family's)."""
 
 

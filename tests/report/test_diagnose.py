@@ -12,7 +12,7 @@ from scout_rl.cli import main
 from scout_rl.report import pacing
 from scout_rl.report.diagnose import VERDICTS, WAITING, diagnose
 from scout_rl.report.runs import load
-from scout_rl.report.stuck import REASONS
+from scout_rl.report.stuck import REASONS, gate_name
 from scout_rl.simulate.model import init_skill, practise, success_chance
 from scout_rl.simulate.scenarios import SCENARIOS
 from tests.report.planted import play, steadily
@@ -199,6 +199,14 @@ def test_too_little_evidence(tmp_path):
     assert len(found.stuck) == 200
     assert "of 15 rollouts at level 4" in " ".join(one.evidence for one in found.stuck)
     assert "The evidence gate sets the pace" in " ".join(found.sentences())
+    assert "larger windows or a smaller n_min frontiers would move" in " ".join(found.sentences())
+
+
+@pytest.mark.filterwarnings("ignore:rfcl. nothing can move:UserWarning")
+def test_the_gate_is_named_after_the_rules_constant(tmp_path):
+    played = play(tmp_path, lambda c, level, w: 0.9, rule=rules.Rfcl(needed=5), n_contexts=200, windows=200, rollouts=4)
+    assert "larger windows or a smaller needed frontiers would move" in " ".join(diagnose(load(played)).sentences())
+    assert gate_name("someone's own") == "evidence gate"
 
 
 def test_a_context_without_rollouts(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 from scout_rl.cli import main
 from scout_rl.compact import find_results
-from scout_rl.report import glance
+from scout_rl.report import glance, marks
 from scout_rl.report.judging import EXPECTED
 from scout_rl.report.metrics import summarise
 from scout_rl.report.reproduction import write
@@ -61,13 +61,13 @@ def test_the_committed_page_is_what_the_records_give(tmp_path):
 
 
 def table_of(readme):
-    return readme.read_text().split(glance.BEGIN)[1].split(glance.END)[0]
+    return marks.between(readme, glance.MARK)
 
 
 def test_a_readme_without_a_place_for_the_table_is_refused(tmp_path):
     (tmp_path / "README.md").write_text("# nothing\n")
     with pytest.raises(ValueError, match=r"README.md has no place for the table"):
-        glance.put_into(tmp_path / "README.md", glance.glance_table([], []))
+        marks.put_into(tmp_path / "README.md", glance.MARK, glance.glance_table([], []))
 
 
 def test_the_commands_without_simulators(tmp_path):
@@ -145,7 +145,8 @@ def test_the_headline_counts_a_claim_once_and_by_seeds(tmp_path):
     assert "0 on five or more, 3 on three or four, 3 on one or two." in told
     assert "`doorkey-limited` asks 8 a second time, on 1 seed: 2 reproduced, 2 stronger, 4 not yet run" in told
     assert "`fetch-withingroup-push` asks 5 a second time: 5 not yet run (claims of `fetch-withingroup`)." in told
-    assert "Preset `paper` asks 5 a second time: 5 not yet run." in told  # those of fetch-conflict; no row twice
+    for preset in ("paper", "paper-fast"):  # those of fetch-conflict; no row twice
+        assert f"Preset `{preset}` asks 5 a second time: 5 not yet run." in told
     assert "| reproduced | 6 | 0 | 3 | 3 |" in page
     without = [r for r in rows() if not r.again and not answer(r, []).claimed]  # not run, and no claim for all that
     assert ("fetch-conflict", "random") in {(r.setting, r.rule) for r in without}

@@ -66,8 +66,10 @@ def test_a_row_finds_its_own_condition_only(tmp_path):
         written(tmp_path, "multiroom", "scout", 100, groups, preset="paper"),
         written(tmp_path, "multiroom", "scout", 100, groups, ladder="solver"),
         written(tmp_path, "multiroom", "fixed", 100, groups, constants={"level": 3}),
+        written(tmp_path, "multiroom", "scout", 100, groups, preset="paper-fast"),
     ]
     blocks = blocks_of(runs)
+    assert verdicts.answer(row("multiroom", "scout", "final", preset="paper-fast"), blocks).runs == (runs[3],)
     assert verdicts.answer(row("multiroom", "scout", "final"), blocks).verdict == "not yet run"
     assert verdicts.answer(row("multiroom", "scout", "final", preset="paper"), blocks).runs == (runs[0],)
     assert verdicts.answer(row("multiroom", "scout", "final", ladder="solver"), blocks).runs == (runs[1],)

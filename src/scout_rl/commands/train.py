@@ -71,7 +71,7 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
             rule: Key of the allocation rule.
             seed: Of curriculum, learner and rollouts. 100-105 are for evaluation, 40-59 for development.
             algorithm: Key of the learner; by default the setting's own.
-            preset: Learner constants: ours, or the paper's table.
+            preset: Learner constants: ours, the paper's table, or that with our learning and target rates.
             ladder: Hand-built starts, or states along the solver's trajectories, or along those of trained policies.
             ladder_from: For --ladder policy: folder of a run trained from the target start; its successes come first.
             ladder_fallback: And of a run trained with scaffolds, for the rest; what neither solves, the solver does.

@@ -13,6 +13,7 @@ from scout_rl.report.names import USUAL
 from scout_rl.settings import SETTINGS
 
 TUNED = "tuned"
+OTHERS = tuple(name for name in PRESETS if name != TUNED)
 Key = Callable[[Runs], tuple[bool, ...]]
 
 
@@ -32,12 +33,12 @@ class Choice(NamedTuple):
 
 
 def fitting(blocks: Sequence[Runs], setting: str, ladder: str, levels: int, preset: str) -> list[Runs]:
-    """The blocks of a setting with that ladder and number of levels; of the paper's preset only if it is named."""
+    """The blocks of a setting with that ladder and number of levels; of a preset that is not ours only if named."""
     return [
         b
         for b in blocks
         if (b.setting, ladder_of(b), levels_of(b)) == (setting, ladder, levels)
-        and (preset_of(b) == "paper") == (preset == "paper")
+        and (preset_of(b) if preset_of(b) in OTHERS else "") == preset
     ]
 
 

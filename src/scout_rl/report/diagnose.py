@@ -12,7 +12,7 @@ from scout_rl.report.metrics import interquartile_range, members_of
 from scout_rl.report.pacing import POOLED, Difference, Pacing
 from scout_rl.report.run import About, Run
 from scout_rl.report.statistics import generator
-from scout_rl.report.stuck import REASONS, Stuck, find_stuck
+from scout_rl.report.stuck import REASONS, Stuck, find_stuck, gate_name
 
 SPREAD = 0.35
 """S.d. in levels between contexts from which sharing a level costs something; chance alone gives about 0.1 to 0.2."""
@@ -87,7 +87,8 @@ class Diagnosis:
         if found.gathering is not None:
             waited = f"{found.gathering:.0%} of the time above the target start a context waited for rollouts"
             told.append(
-                f"The evidence gate sets the pace: {waited}. With fewer contexts, larger windows or a smaller n_min "
+                f"The evidence gate sets the pace: {waited}. With fewer contexts, larger windows or a smaller "
+                f"{gate_name(self.about.rule)} "
                 "frontiers would move more often: that may help, and may show differences that this run hides."
                 if found.gathering >= WAITING
                 else f"{waited}, the rest for success."

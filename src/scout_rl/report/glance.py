@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from scout_rl.report.comparison import Runs
 from scout_rl.report.metrics import Summary
-from scout_rl.report.tables import MISSING, Table, markdown, shown
+from scout_rl.report.tables import MISSING, Table, shown
 from scout_rl.report.verdicts import Row, protocol
 
 RULES = ("scout", "anneal", "mixture", "random", "target")
-BEGIN, END = "<!-- at a glance: written by make results -->", "<!-- end -->"
+MARK = "at a glance"
+"""Where the README has it."""
 
 
 def glance_table(settings: Sequence[str], blocks: Sequence[Runs]) -> Table:
@@ -41,13 +41,3 @@ def _cell(runs: Sequence[Summary]) -> str:
     median = f"{np.median(when):,.0f}" if when else "never"
     count = f", {len(when)} of {len(runs)}" if len(runs) > 1 else ""
     return f"{shown(float(np.mean([run.worst_final for run in runs])))} ({median}{count})"
-
-
-def put_into(readme: Path, table: Table) -> None:
-    """Replace what stands between the two marks."""
-    text = readme.read_text("utf-8")
-    if BEGIN not in text or END not in text:
-        raise ValueError(f"{readme} has no place for the table: put {BEGIN!r} and {END!r} there")
-    head, rest = text.split(BEGIN, 1)
-    without_title = markdown(table).split("\n\n", 1)[1].strip()
-    readme.write_text(f"{head}{BEGIN}\n{without_title}\n{END}{rest.split(END, 1)[1]}", "utf-8")

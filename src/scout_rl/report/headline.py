@@ -27,8 +27,9 @@ def headline(answers: Sequence[Answer]) -> str:
         f"`{ours}` asks {_again([a for a in answers if a.row.setting == ours])} (claims of `{theirs}`)."
         for ours, theirs in THE_PAPERS.items()
     ]
-    constants = [a for a in answers if a.row.preset == "paper" and a.row.setting not in THE_PAPERS]
-    told += [f"Preset `paper` asks {_again(constants)}."]
+    for preset in dict.fromkeys(a.row.preset for a in answers if a.row.preset):
+        mine = [a for a in answers if a.row.preset == preset and a.row.setting not in THE_PAPERS]
+        told += [f"Preset `{preset}` asks {_again(mine)}."]
     told += ["What is asked a second time is not in the counts above or in the table: no claim counts twice."]
     return "\n".join(told) + "\n\n" + markdown(_table(claims)).split("\n", 2)[2]
 

@@ -14,13 +14,15 @@ from scout_rl.report import figures, paper
 from scout_rl.report.comparison import Runs, bootstrap_fraction, evaluated, scores
 from scout_rl.report.conditions import group
 from scout_rl.report.durations import durations_table
-from scout_rl.report.glance import glance_table, put_into
+from scout_rl.report.glance import MARK, glance_table
 from scout_rl.report.headline import headline
 from scout_rl.report.judging import LOSES, RULES, TIE, VERDICTS
+from scout_rl.report.marks import put_into
 from scout_rl.report.metrics import SOLVED, Summary, summarise
+from scout_rl.report.run import UNKNOWN
 from scout_rl.report.runs import find, load
 from scout_rl.report.statistics import RESAMPLES
-from scout_rl.report.tables import MISSING, Table, markdown, shown, shown_interval
+from scout_rl.report.tables import MISSING, Table, shown, shown_interval, titled
 from scout_rl.report.verdicts import SHARE, Answer, Row, answer, rows
 
 METRICS = {
@@ -32,7 +34,6 @@ METRICS = {
     "retained": "R_retain",
     "self": "R_self",
 }
-UNKNOWN = "unknown"
 MIXED = (
     "Two learners in one comparison: {}. Records of one side do not say what they ran on and are from an earlier "
     "learner, those of the other side say it; part of the difference may be the learner's."
@@ -69,14 +70,14 @@ def write(results: Path, docs: Path, readme: Path | None = None) -> Path:
     blocks = [b for b in (evaluated(block) for block in group(summaries)) if b is not None]
     answers = [answer(row, blocks) for row in rows()]
     glance = glance_table(list(dict.fromkeys(a.row.setting for a in answers)), blocks)
-    parts = [INTRODUCTION + RULES + "\n", headline(answers), _promises(summaries), _titled(glance), GLANCE]
+    parts = [INTRODUCTION + RULES + "\n", headline(answers), _promises(summaries), titled(glance), GLANCE]
     for setting, found in groupby(answers, key=lambda a: a.row.setting):
         parts.append(_section(setting, list(found), blocks, docs))
-    parts.append(_titled(durations_table(blocks)))
+    parts.append(titled(durations_table(blocks)))
     page = docs / "reproduction.md"
     page.write_text("\n".join(parts).rstrip() + "\n", "utf-8")
     if readme is not None:
-        put_into(readme, glance)
+        put_into(readme, MARK, glance)
     return page
 
 
@@ -96,13 +97,9 @@ def _promises(runs: Sequence[Summary]) -> str:
 def _section(setting: str, answers: list[Answer], blocks: Sequence[Runs], docs: Path) -> str:
     header = ["condition", "measure", "paper", "ours", "paper's difference", "our difference", "seeds", "windows"]
     header += ["minutes a run", "machine", "verdict"]
-    text = _titled(Table(setting, header, [_cells(a) for a in answers], _notes(answers)))
+    text = titled(Table(setting, header, [_cells(a) for a in answers], _notes(answers)))
     picture = _picture(setting, blocks, docs)
     return text + (f"\n![{setting}: held-out success by windows]({picture})\n" if picture else "")
-
-
-def _titled(table: Table) -> str:
-    return f"## {table.title}\n\n" + markdown(table).split("\n", 2)[2]
 
 
 def _cells(a: Answer) -> list[str]:
@@ -113,7 +110,7 @@ def _cells(a: Answer) -> list[str]:
     seeds = ", ".join(str(run.about.seed) for run in a.runs) or MISSING
     windows = ", ".join(sorted({str(run.about.windows) for run in a.runs})) or MISSING
     minutes = [run.about.seconds / 60 for run in a.runs if run.about.seconds]
-    machine = ", ".join(sorted({_machine(run) for run in a.runs})) or MISSING
+    machine = ", ".join(sorted({run.about.machine for run in a.runs})) or MISSING
     verdict = f"**{a.verdict}**" if a.seeds and a.verdict in VERDICTS else a.verdict
     return [
         _name(row),
@@ -153,12 +150,6 @@ def _paper_difference(a: Answer) -> str:
     if number.difference is None:
         return f"{'at least' if number.bound else '≈'} {told}"
     return f"{told} ({number.difference_source})" if number.difference_source else told
-
-
-def _machine(run: Summary) -> str:
-    """The GPU where there was one, else the processor."""
-    on = run.about.ran_on
-    return str(on.get("device" if on.get("backend") == "gpu" else "processor", UNKNOWN)).split(" Processor")[0]
 
 
 def _notes(answers: Sequence[Answer]) -> list[str]:

@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+UNKNOWN = "unknown"
+"""The machine of a record that does not say what it ran on."""
+
 
 @dataclass(frozen=True)
 class About:
@@ -48,6 +51,12 @@ class About:
         """Whether the whole budget was played and, in runs of our own, the end was evaluated."""
         evaluated = self.kind == "log_dir" or self.last_evaluation == self.budget
         return self.windows > 0 and self.windows >= self.budget and evaluated
+
+    @property
+    def machine(self) -> str:
+        """The GPU where there was one, else the processor."""
+        on = self.ran_on
+        return str(on.get("device" if on.get("backend") == "gpu" else "processor", UNKNOWN)).split(" Processor")[0]
 
 
 class Moves(NamedTuple):

@@ -30,7 +30,7 @@ class Stuck(NamedTuple):
 
 REASONS = {
     "no rollouts": "never drawn: the rule gives it no probability, or the run was too short",
-    "evidence missing": "too few rollouts to decide: fewer contexts, larger windows, a smaller n_min or a longer run",
+    "evidence missing": "too few rollouts to decide: fewer contexts, larger windows, a smaller gate or a longer run",
     "fails at the easiest": "hardly succeeds at level L and there is no easier start: look at this context's ladder",
     "never succeeds": "not once from the harder level that it tries and tries: it needs longer, or a level in between",
     "oscillates": "advances and retreats again and again: success at the harder level does not last",
@@ -125,3 +125,9 @@ def gate(run: Run) -> int:
         return int(rules.make(run.about.rule, **run.about.config.get("constants", {})).evidence_gate or 1)
     except (ValueError, TypeError):
         return 1  # a rule of another version
+
+
+def gate_name(rule: str) -> str:
+    """The constant that says so; for a rule that is not ours, what it is."""
+    known = rules.RULES.get(rule)
+    return known.gate_constant if known is not None and known.gate_constant else "evidence gate"

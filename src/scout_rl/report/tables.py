@@ -66,6 +66,11 @@ def markdown(table: Table) -> str:
     return "\n".join([f"**{table.title}**", "", *lines, *notes]) + "\n"
 
 
+def titled(table: Table) -> str:
+    """The same with its title as a heading."""
+    return f"## {table.title}\n\n" + markdown(table).split("\n", 2)[2]
+
+
 _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",

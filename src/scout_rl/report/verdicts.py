@@ -47,7 +47,7 @@ class Row:
     @property
     def again(self) -> bool:
         """Whether another row asks the same with the paper's own setting and the tuned learner."""
-        return self.setting in paper.THE_PAPERS or self.preset == "paper"
+        return self.setting in paper.THE_PAPERS or bool(self.preset)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ class Aced(FrontierRule):
     """
 
     key: ClassVar[str] = "aced"
+    gate_constant = "n_min"
 
     tau_high: float = 0.8
     """SCOUT's."""
@@ -40,11 +41,6 @@ class Aced(FrontierRule):
     def __post_init__(self) -> None:
         require(0 < self.tau_high <= 1, f"Aced: tau_high is {self.tau_high}, but must be in (0, 1]")
         require(self.n_min >= 1, f"Aced: n_min is {self.n_min}, but a move needs at least one outcome")
-
-    @property
-    def evidence_gate(self) -> int:
-        """``n_min``."""
-        return self.n_min
 
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> AcedState:
         """Every frontier at L, no outcomes."""

@@ -33,6 +33,7 @@ class Rfcl(FrontierRule):
     """
 
     key: ClassVar[str] = "rfcl"
+    gate_constant = "needed"
 
     needed: int = 3
     memory: int = 5
@@ -45,11 +46,6 @@ class Rfcl(FrontierRule):
             f"Rfcl: needed={self.needed} of memory={self.memory} must satisfy 1 <= needed <= memory <= 30",
         )
         require(self.weight > 0, f"Rfcl: weight is {self.weight}, but must be positive")
-
-    @property
-    def evidence_gate(self) -> int:
-        """``needed`` outcomes can already be enough."""
-        return self.needed
 
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> RfclState:
         """Every frontier at L, no outcomes."""

@@ -24,6 +24,7 @@ class RfclDemo(FrontierRule):
     """
 
     key: ClassVar[str] = "rfcl-demo"
+    gate_constant = "m"
 
     m: int = 2
     """Rollouts in a row that must succeed."""
@@ -41,11 +42,6 @@ class RfclDemo(FrontierRule):
     def buffer(self) -> Rfcl:
         """The last ``m`` outcomes at every frontier, all of which must be successes."""
         return Rfcl(needed=self.m, memory=self.m)
-
-    @property
-    def evidence_gate(self) -> int:
-        """``m`` outcomes can be enough."""
-        return self.m
 
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> RfclState:
         """Every frontier at L: the demonstration's last state."""

@@ -54,6 +54,8 @@ class Rule(ABC):
     key: ClassVar[str]
     """The name in the registry, the command line and every table."""
     needs_oracle_group: ClassVar[bool] = False
+    gate_constant: ClassVar[str] = ""
+    """Which of the rule's constants says how many outcomes a move needs; empty for rules without a frontier."""
 
     @property
     def needs_signal(self) -> bool:
@@ -63,7 +65,7 @@ class Rule(ABC):
     @property
     def evidence_gate(self) -> int | None:
         """How many outcomes a cell needs before its frontier can move; None for rules without a frontier."""
-        return None
+        return int(getattr(self, self.gate_constant)) if self.gate_constant else None
 
     @abstractmethod
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> State:

@@ -34,6 +34,7 @@ class Scout(FrontierRule):
     """
 
     key: ClassVar[str] = "scout"
+    gate_constant = "n_min"
 
     lambda_h: float = 1.0
     """Weight of intermediate competence, ``s*(1-s)``."""
@@ -86,11 +87,6 @@ class Scout(FrontierRule):
     def needs_signal(self) -> bool:
         """Only the critic-uncertainty ablation reads the signal."""
         return self.lambda_u != 0.0
-
-    @property
-    def evidence_gate(self) -> int:
-        """``n_min``."""
-        return self.n_min
 
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> State:
         """Every frontier at L, no evidence. ``oracle_group`` is ignored: SCOUT sees no labels."""
