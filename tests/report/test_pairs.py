@@ -48,7 +48,7 @@ def test_a_pair_worked_by_hand(tmp_path):
     planted(tmp_path, constants={"n_min": 5}, reach=60)
     planted(tmp_path, rule="random", reach=30)
     page = page_of(tmp_path)
-    slow = cells(page, "fetch-air", "scout (n_min 15)")
+    slow = cells(page, "fetch-air", "scout")
     assert (slow["AUC, 0 to 120"], slow["solved at"], slow["last 5"]) == ("0.58", "never", "0.76")
     fast = cells(page, "fetch-air", "scout (n_min 5)")
     assert (fast["AUC, 0 to 120"], fast["solved at"]) == ("0.75", "60")
@@ -86,7 +86,7 @@ def test_seeds_stand_side_by_side_in_order(tmp_path):
         planted(tmp_path, constants=own, seed=seed, reach=slow)
         planted(tmp_path, constants={**own, "n_min": 5}, seed=seed, reach=fast)
     page = page_of(tmp_path)
-    row = cells(page, "fetch-air", "scout (n_min 15)")
+    row = cells(page, "fetch-air", "scout")
     assert (row["seeds"], row["solved at"]) == ("40, 41", "80, 60")
     assert cells(page, "The evidence gate at a glance", "fetch-air")["times as early"] == "2.0, 3.0"
 

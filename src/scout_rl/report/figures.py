@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -25,6 +25,8 @@ DASHES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (7, 3)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "d", "p")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
 SIZE = (4.6, 3.1)
+LEGEND, HANDLE = 74, 10
+"""Characters of a legend's text that are as wide as a figure, and as the line before each label."""
 MOST_BANDS = 5
 """With more rules than this only the first keeps its band: twelve on top of each other show nothing."""
 
@@ -136,8 +138,8 @@ def _label(axes: Any, x: str, y: str) -> None:
 
 
 def _legend(figure: Any, axes: Any) -> None:
-    handles, _ = axes.get_legend_handles_labels()
-    columns = min(4, max(1, len(handles)))
+    _, labels = axes.get_legend_handles_labels()
+    columns = columns_for(labels)
     figure.legend(
         loc="outside upper left",
         ncols=columns,
@@ -147,6 +149,15 @@ def _legend(figure: Any, axes: Any) -> None:
         handlelength=2.6,
         borderpad=0,
     )
+
+
+def columns_for(labels: Sequence[str]) -> int:
+    """How many columns of labels, each with its line, a figure is wide enough for: at most four."""
+    for n in range(min(4, len(labels)), 1, -1):
+        widest = (max(map(len, column)) for column in np.array_split(np.array(labels), n))
+        if sum(width + HANDLE for width in widest) <= LEGEND:
+            return n
+    return 1
 
 
 def _curves(block: Runs, styles: dict[str, int], *, worst: bool) -> Figure:

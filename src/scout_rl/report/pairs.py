@@ -96,9 +96,9 @@ def _rows(blocks: Sequence[Runs]) -> Iterator[Condition[Summary]]:
     for block in blocks:
         own = [word for word in _words(block) if word not in shared]
         for condition in block.conditions:
-            rule, _, inner = condition.label.partition(" (")
-            words = own + ([inner.removesuffix(")")] if inner else [])
-            yield Condition(condition.rule, f"{rule} ({', '.join(words)})" if words else rule, condition.runs)
+            words = own + [f"{name} {value}" for name, value in _changed(condition).items()]
+            label = f"{condition.rule} ({', '.join(words)})" if words else condition.rule
+            yield Condition(condition.rule, label, condition.runs)
 
 
 def _words(block: Runs) -> list[str]:
@@ -143,7 +143,7 @@ def gate_table(found: Sequence[Comparison]) -> Table:
         window = window_of(protocol)
         others = [c for c in protocol.conditions if c.rule not in (REFERENCE, *SCHEDULED)]
         best = max(others, key=lambda c: _area(c, window), default=None)
-        fastest = MISSING if best is None else f"`{best.label}`: {_told(best, window)}"
+        fastest = MISSING if best is None else f"`{best.rule}`: {_told(best, window)}"
         early = _beside(_times(a, b) for a in slow.runs for b in fast.runs if a.about.seed == b.about.seed)
         rows.append([f"`{protocol.label}`", f"{window[1]:,}", _told(slow, window), _told(fast, window), early, fastest])
     return Table("The evidence gate at a glance", header, rows, [GATE])
