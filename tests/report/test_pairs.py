@@ -50,6 +50,10 @@ def test_a_pair_worked_by_hand(tmp_path):
     page = page_of(tmp_path)
     slow = cells(page, "fetch-air", "scout")
     assert (slow["AUC, 0 to 120"], slow["solved at"], slow["last 5"]) == ("0.58", "never", "0.76")
+    assert [line.split("`")[1] for line in page.splitlines() if line.startswith("| `scout")] == [
+        "scout",
+        "scout (n_min 5)",
+    ]
     fast = cells(page, "fetch-air", "scout (n_min 5)")
     assert (fast["AUC, 0 to 120"], fast["solved at"]) == ("0.75", "60")
     assert (tmp_path / "docs/images/pairs-fetch-air.svg").read_text().startswith("<?xml")

@@ -95,7 +95,7 @@ def _rows(blocks: Sequence[Runs]) -> Iterator[Condition[Summary]]:
     shared = set.intersection(*(set(_words(block)) for block in blocks))
     for block in blocks:
         own = [word for word in _words(block) if word not in shared]
-        for condition in block.conditions:
+        for condition in sorted(block.conditions, key=_plainest_first):
             words = own + [f"{name} {value}" for name, value in _changed(condition).items()]
             label = f"{condition.rule} ({', '.join(words)})" if words else condition.rule
             yield Condition(condition.rule, label, condition.runs)
@@ -147,6 +147,10 @@ def gate_table(found: Sequence[Comparison]) -> Table:
         early = _beside(_times(a, b) for a in slow.runs for b in fast.runs if a.about.seed == b.about.seed)
         rows.append([f"`{protocol.label}`", f"{window[1]:,}", _told(slow, window), _told(fast, window), early, fastest])
     return Table("The evidence gate at a glance", header, rows, [GATE])
+
+
+def _plainest_first(condition: Condition[Summary]) -> tuple[bool, str, int, str]:
+    return condition.rule != REFERENCE, condition.rule, len(_changed(condition)), condition.label
 
 
 def _changed(condition: Condition[Summary]) -> dict[str, object]:
