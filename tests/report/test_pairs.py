@@ -155,3 +155,12 @@ def test_every_committed_pair_is_a_run_of_the_queue_on_a_development_seed():
         assert about.finished
         same = json.loads(json.dumps(queue[name].as_dict()))
         assert about.config == same, f"{name} was made from another config"
+
+
+def test_a_page_without_a_place_for_the_table_is_refused_before_anything_is_written(tmp_path):
+    planted(tmp_path)
+    (tmp_path / "reasons.md").write_text("# nothing\n")
+    with pytest.raises(ValueError, match=r"reasons.md has no place for the table"):
+        write(tmp_path / "records", tmp_path / "docs", tmp_path / "reasons.md")
+    assert not (tmp_path / "docs").exists()
+    assert (tmp_path / "reasons.md").read_text() == "# nothing\n"

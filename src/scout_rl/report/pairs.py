@@ -69,11 +69,11 @@ def write(records: Path, docs: Path, reasons: Path | None = None) -> Path:
         probes[run.about.name] = probes_of(run)
     found = list(comparisons(summaries))
     gate = gate_table(found)
+    if reasons is not None:
+        put_into(reasons, MARK, gate)
     parts = [INTRODUCTION] + ([titled(gate)] if gate.rows else [])
     for one in found:
         parts += [titled(table(one, probes)), _picture(one, docs)]
-    if reasons is not None:
-        put_into(reasons, MARK, gate)
     page = docs / "pairs.md"
     page.write_text("\n".join(parts).rstrip() + "\n", "utf-8")
     return page
