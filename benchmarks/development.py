@@ -17,11 +17,9 @@ import numpy as np
 
 from scout_rl.cache import use_compilation_cache
 from scout_rl.report.metrics import REACHED, auc
+from scout_rl.report.pairs import LAST
 from scout_rl.run_config import RunConfig
 from scout_rl.train import Progress, train
-
-LAST = 5
-"""Evaluations whose mean is told beside the last one: single ones swing."""
 
 
 def given_constants(pairs: list[str]) -> dict[str, Any]:

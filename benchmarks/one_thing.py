@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.development import LAST, given_constants
+from benchmarks.development import given_constants
 
 from scout_rl.cache import use_compilation_cache
 from scout_rl.presets import PRESETS
 from scout_rl.report.metrics import REACHED, auc, common_window, solved_at, worst_curve
+from scout_rl.report.pairs import LAST
 from scout_rl.report.runs import load
 from scout_rl.run_config import RunConfig
 from scout_rl.run_path import run_path

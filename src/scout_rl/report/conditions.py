@@ -58,8 +58,13 @@ class Condition(Generic[R]):
     @property
     def own_constants(self) -> bool:
         """Whether the rule has its own constants: a sweep over others is another question."""
+        return not self.changed
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """Its constants that are not the rule's own."""
         config = self.runs[0].about.config
-        return not changed(self.rule, config.get("constants", {}), own_schedule(config))
+        return changed(self.rule, config.get("constants", {}), own_schedule(config))
 
     @property
     def reference_name(self) -> str:

@@ -102,6 +102,15 @@ def save(figure: Figure, folder: Path, dpi: int = 150) -> None:
     figure.drawn.savefig(folder / f"{figure.name}.png", dpi=dpi, facecolor="white")
 
 
+def save_curves(block: Runs, found: list[Score], docs: Path, name: str) -> str:
+    """Write the block's learning curves (of the worst group where there are groups) for a page; returns its link."""
+    drawn = {figure.name: figure for figure in draw_all(block, found)}
+    link = f"images/{name}.svg"
+    (docs / "images").mkdir(parents=True, exist_ok=True)
+    (docs / link).write_text(drawn.get("worst-curves", drawn["curves"]).white_svg, "utf-8")
+    return link
+
+
 def inline_svg(figure: Figure, prefix: str) -> str:
     """For an HTML page: ids made unique by ``prefix``, ink in the page's own colour."""
     text = figure.svg[figure.svg.index("<svg") :]

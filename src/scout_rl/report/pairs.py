@@ -15,12 +15,13 @@ import numpy as np
 from scout_rl.compact import KINDS
 from scout_rl.report import figures
 from scout_rl.report.comparison import Runs, evaluated, scores, window_of
-from scout_rl.report.conditions import REFERENCE, Block, Condition, changed, group, own_schedule
+from scout_rl.report.conditions import REFERENCE, Block, Condition, group
 from scout_rl.report.marks import put_into
 from scout_rl.report.metrics import RETREAT, Summary, summarise
 from scout_rl.report.names import slug
 from scout_rl.report.run import Run
 from scout_rl.report.runs import find, load
+from scout_rl.report.stuck import gate_constant
 from scout_rl.report.tables import MISSING, Table, shown, titled
 
 LAST = 5
@@ -96,7 +97,7 @@ def _rows(blocks: Sequence[Runs]) -> Iterator[Condition[Summary]]:
     for block in blocks:
         own = [word for word in _words(block) if word not in shared]
         for condition in sorted(block.conditions, key=_plainest_first):
-            words = own + [f"{name} {value}" for name, value in _changed(condition).items()]
+            words = own + [f"{name} {value}" for name, value in condition.changed.items()]
             label = f"{condition.rule} ({', '.join(words)})" if words else condition.rule
             yield Condition(condition.rule, label, condition.runs)
 
@@ -137,11 +138,11 @@ def gate_table(found: Sequence[Comparison]) -> Table:
     rows = []
     for protocol in (block for one in found for block in one.protocols):
         slow = protocol.of(REFERENCE)
-        fast = next((c for c in protocol.conditions if c.rule == REFERENCE and _changed(c) == FASTER_GATE), None)
+        fast = next((c for c in protocol.conditions if c.rule == REFERENCE and c.changed == FASTER_GATE), None)
         if slow is None or fast is None:
             continue
         window = window_of(protocol)
-        others = [c for c in protocol.conditions if c.rule not in (REFERENCE, *SCHEDULED)]
+        others = [c for c in protocol.conditions if c.rule not in SCHEDULED and not gate_constant(c.rule)]
         best = max(others, key=lambda c: _area(c, window), default=None)
         fastest = MISSING if best is None else f"`{best.rule}`: {_told(best, window)}"
         early = _beside(_times(a, b) for a in slow.runs for b in fast.runs if a.about.seed == b.about.seed)
@@ -150,12 +151,7 @@ def gate_table(found: Sequence[Comparison]) -> Table:
 
 
 def _plainest_first(condition: Condition[Summary]) -> tuple[bool, str, int, str]:
-    return condition.rule != REFERENCE, condition.rule, len(_changed(condition)), condition.label
-
-
-def _changed(condition: Condition[Summary]) -> dict[str, object]:
-    config = condition.runs[0].about.config
-    return changed(condition.rule, config.get("constants", {}), own_schedule(config))
+    return condition.rule != REFERENCE, condition.rule, len(condition.changed), condition.label
 
 
 def _times(slow: Summary, fast: Summary) -> str:
@@ -189,10 +185,7 @@ def _beside(values: Iterator[str] | Sequence[str]) -> str:
 
 
 def _picture(one: Comparison, docs: Path) -> str:
-    drawn = {f.name: f for f in figures.draw_all(one.rows, scores(one.rows))}
-    name = f"images/pairs-{slug(one.title)}.svg"
-    (docs / "images").mkdir(parents=True, exist_ok=True)
-    (docs / name).write_text(drawn.get("worst-curves", drawn["curves"]).white_svg, "utf-8")
+    name = figures.save_curves(one.rows, scores(one.rows), docs, f"pairs-{slug(one.title)}")
     return f"![{one.title}: held-out success by windows]({name})\n"
 
 

@@ -220,12 +220,7 @@ def _picture(setting: str, blocks: Sequence[Runs], docs: Path) -> str | None:
     if not mine:
         return None
     block = max(mine, key=lambda b: (len(b.conditions), sum(len(c.runs) for c in b.conditions)))
-    drawn = {f.name: f for f in figures.draw_all(block, scores(block))}
-    figure = drawn.get("worst-curves", drawn["curves"])
-    name = f"images/reproduction-{setting}.svg"
-    (docs / "images").mkdir(parents=True, exist_ok=True)
-    (docs / name).write_text(figure.white_svg, "utf-8")
-    return name
+    return figures.save_curves(block, scores(block), docs, f"reproduction-{setting}")
 
 
 if __name__ == "__main__":

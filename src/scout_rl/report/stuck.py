@@ -127,7 +127,11 @@ def gate(run: Run) -> int:
         return 1  # a rule of another version
 
 
+def gate_constant(rule: str) -> str:
+    """The constant that says so; empty for a rule without one, or that is not ours."""
+    return rules.RULES[rule].gate_constant if rule in rules.RULES else ""
+
+
 def gate_name(rule: str) -> str:
-    """The constant that says so; for a rule that is not ours, what it is."""
-    known = rules.RULES.get(rule)
-    return known.gate_constant if known is not None and known.gate_constant else "evidence gate"
+    """The same for a sentence, which calls it what it is where it has no name."""
+    return gate_constant(rule) or "evidence gate"
