@@ -22,8 +22,8 @@ setup: .venv/.test
 
 # The reproduction page, the page of pairs and their figures, from the committed records alone.
 results: setup
-	$(BIN)/python -m scout_rl.report.reproduction results docs README.md
-	$(BIN)/python -m scout_rl.report.pairs results-development docs docs/disagreements.md
+	$(BIN)/python -m scout_rl.bench.reproduction.reproduction results docs README.md
+	$(BIN)/python -m scout_rl.bench.reproduction.pairs results-development docs docs/disagreements.md
 
 .venv/bin/pip:
 	$(PYTHON) -c 'import sys; sys.exit("SCOUT needs Python 3.11 to 3.13, this is " + sys.version.split()[0]) if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'

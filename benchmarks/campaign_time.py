@@ -24,14 +24,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scout_rl.campaign.file import Run, load
-from scout_rl.campaign.machine import n_workers
-from scout_rl.campaign.state import record_path
-from scout_rl.campaign.worker import WorkerProcess, job
-from scout_rl.compact import unpack
-from scout_rl.records import read_rows
-from scout_rl.run_config import RunConfig
-from scout_rl.settings import setting
+from scout_rl.bench.campaign.file import Run, load
+from scout_rl.bench.campaign.machine import n_workers
+from scout_rl.bench.campaign.state import record_path
+from scout_rl.bench.campaign.worker import WorkerProcess, job
+from scout_rl.bench.run.config import RunConfig
+from scout_rl.bench.settings.settings import setting
+from scout_rl.records.compact import unpack
+from scout_rl.records.tables import read_rows
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 LEVELS = 5

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from benchmarks.development import held_out
 
-from scout_rl.report.metrics import REACHED
-from scout_rl.run_config import RunConfig
-from scout_rl.settings import SETTINGS, Bound, Group
+from scout_rl.bench.run.config import RunConfig
+from scout_rl.bench.settings.settings import SETTINGS, Bound, Group
+from scout_rl.report.measure.metrics import REACHED
 
 ANY = float("inf")
 

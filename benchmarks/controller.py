@@ -19,7 +19,7 @@ import numpy as np
 from tests.rules.reference import ReferenceScout
 
 from scout_rl import Curriculum, rules
-from scout_rl.cells import Outcomes
+from scout_rl.rules.cells import Outcomes
 
 LEVELS, BATCH = 5, 16
 SIZES = {100: 300, 10_000: 60, 1_000_000: 7}

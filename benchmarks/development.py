@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from scout_rl.cache import use_compilation_cache
-from scout_rl.report.metrics import REACHED, auc
-from scout_rl.report.pairs import LAST
-from scout_rl.run_config import RunConfig
-from scout_rl.train import Progress, train
+from scout_rl.bench.reproduction.pairs import LAST
+from scout_rl.bench.run.config import RunConfig
+from scout_rl.bench.run.train import Progress, train
+from scout_rl.files.cache import use_compilation_cache
+from scout_rl.report.measure.metrics import REACHED, auc
 
 
 def given_constants(pairs: list[str]) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from benchmarks.development import given_constants, held_out
 
-from scout_rl.families.minigrid import MiniGrid
-from scout_rl.run_config import RunConfig
+from scout_rl.bench.families.minigrid import MiniGrid
+from scout_rl.bench.run.config import RunConfig
 
 
 def main() -> None:

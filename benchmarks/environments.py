@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 from benchmarks.metaworld_physics import MetaWorldPhysics, stock_metaworld
 
-from scout_rl.families import family, load_bank
-from scout_rl.families.mujoco_batch import MujocoBatch
-from scout_rl.hardware import n_usable_cores
-from scout_rl.settings import SETTINGS
+from scout_rl.bench.families import family, load_bank
+from scout_rl.bench.families.mujoco_batch import MujocoBatch
+from scout_rl.bench.hardware import n_usable_cores
+from scout_rl.bench.settings.settings import SETTINGS
 
 N_ENVS = 16
 CONTROLS = ("ctrl", "mocap_pos", "mocap_quat")

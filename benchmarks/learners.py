@@ -21,8 +21,8 @@ import numpy as np
 from benchmarks import rounds, sac_peers
 from benchmarks.sac_peers import ACTION, BATCH, GOAL, HER, HIDDEN, HORIZON, N_ENVS, OBSERVATION, RADIUS
 
-from scout_rl.episodes import GoalEpisodes
-from scout_rl.hardware import n_usable_cores
+from scout_rl.bench.hardware import n_usable_cores
+from scout_rl.bench.learners.episodes import GoalEpisodes
 
 STORED = 400
 """Episodes in every replay."""
@@ -48,9 +48,9 @@ def scout(updates: int) -> Callable[[], None]:
     """A window's update as a run calls it: 16 new episodes into the replay, then the gradient steps."""
     import jax
 
-    from scout_rl.learners import replay
-    from scout_rl.learners.off_policy import GoalSpace
-    from scout_rl.learners.sac import SAC
+    from scout_rl.bench.learners import replay
+    from scout_rl.bench.learners.off_policy import GoalSpace
+    from scout_rl.bench.learners.sac import SAC
 
     sac = SAC(hidden=(HIDDEN, HIDDEN), batch=BATCH, updates=updates, her=HER)
     space, key = GoalSpace(OBSERVATION, GOAL, ACTION, HORIZON), jax.random.key(0)

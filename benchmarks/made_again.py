@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from scout_rl.compact import CompactRun, find_results, unpack
-from scout_rl.report import verdicts
-from scout_rl.report.comparison import evaluated
-from scout_rl.report.conditions import group
-from scout_rl.report.metrics import common_window, summarise
-from scout_rl.report.runs import find, load
+from scout_rl.bench.reproduction import verdicts
+from scout_rl.records.compact import CompactRun, find_results, unpack
+from scout_rl.report.measure.comparison import evaluated
+from scout_rl.report.measure.conditions import group
+from scout_rl.report.measure.metrics import common_window, summarise
+from scout_rl.report.read.runs import find, load
 
 WHAT = ("setting", "rule", "seed", "preset", "windows", "ladder", "levels", "constants")
 

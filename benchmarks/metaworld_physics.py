@@ -7,10 +7,10 @@ from typing import Any
 
 import mujoco
 
-from scout_rl.families.metaworld.contexts import FRAME_SKIP
-from scout_rl.families.metaworld.tasks import stock, stock_env, task_index
-from scout_rl.families.worker_threads import worker_threads
-from scout_rl.hardware import n_usable_cores
+from scout_rl.bench.families.metaworld.contexts import FRAME_SKIP
+from scout_rl.bench.families.metaworld.tasks import stock, stock_env, task_index
+from scout_rl.bench.families.worker_threads import worker_threads
+from scout_rl.bench.hardware import n_usable_cores
 
 CONTROLS = ("ctrl", "mocap_pos", "mocap_quat")
 

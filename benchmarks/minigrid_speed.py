@@ -23,11 +23,11 @@ import jax.numpy as jnp
 import numpy as np
 from benchmarks.minigrid_torch_ppo import TorchWindow
 
-from scout_rl.families import family, load_bank
-from scout_rl.families.minigrid import codec
-from scout_rl.learners.ppo import PPO
-from scout_rl.rollout import rollout
-from scout_rl.settings import SETTINGS
+from scout_rl.bench.families import family, load_bank
+from scout_rl.bench.families.minigrid import codec
+from scout_rl.bench.learners.ppo import PPO
+from scout_rl.bench.rollouts.device import rollout
+from scout_rl.bench.settings.settings import SETTINGS
 
 SETTING = SETTINGS["doorkey"]
 EPISODES = 16

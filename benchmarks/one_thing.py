@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 from benchmarks.development import given_constants
 
-from scout_rl.cache import use_compilation_cache
-from scout_rl.presets import PRESETS
-from scout_rl.report.metrics import REACHED, auc, common_window, solved_at, worst_curve
-from scout_rl.report.pairs import LAST
-from scout_rl.report.runs import load
-from scout_rl.run_config import RunConfig
-from scout_rl.run_path import run_path
-from scout_rl.stored import RUN
-from scout_rl.train import train
+from scout_rl.bench.reproduction.pairs import LAST
+from scout_rl.bench.run.config import RunConfig
+from scout_rl.bench.run.path import run_path
+from scout_rl.bench.run.train import train
+from scout_rl.bench.settings.presets import PRESETS
+from scout_rl.files.cache import use_compilation_cache
+from scout_rl.records.stored import RUN
+from scout_rl.report.measure.metrics import REACHED, auc, common_window, solved_at, worst_curve
+from scout_rl.report.read.runs import load
 
 FREE = ("rule", "algorithm", "preset", "ladder", "levels", "episodes")
 """Fields of a run that a variation may give."""

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from scout_rl.hardware import n_usable_cores
+from scout_rl.bench.hardware import n_usable_cores
 
 OBSERVATION, GOAL, ACTION, HORIZON = 25, 3, 4, 50
 """Fetch's."""

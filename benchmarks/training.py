@@ -25,9 +25,9 @@ from typing import Any
 from benchmarks import rounds, sac_peers, training_cost
 from benchmarks.sac_peers import HORIZON, N_ENVS
 
-from scout_rl.families import family, load_bank
-from scout_rl.hardware import n_usable_cores
-from scout_rl.settings import setting
+from scout_rl.bench.families import family, load_bank
+from scout_rl.bench.hardware import n_usable_cores
+from scout_rl.bench.settings.settings import setting
 
 SETTING = "fetch-air"
 """Target starts of its contexts are stock resets."""
@@ -41,8 +41,8 @@ class Scout:
     def __init__(self, updates: int) -> None:
         import jax
 
-        from scout_rl.run_config import RunConfig
-        from scout_rl.stage import make_stage
+        from scout_rl.bench.run.config import RunConfig
+        from scout_rl.bench.run.stage import make_stage
 
         chosen = setting(SETTING)
         bank = load_bank(chosen)

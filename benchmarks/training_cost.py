@@ -36,8 +36,8 @@ def cost(settings: list[str], windows: int) -> dict[str, Any]:
 
 def run(name: str, windows: int) -> None:
     """Train that many windows; the share of time that checkpoints take is counted from the second window on."""
-    from scout_rl import checkpoint, learner_state, train
-    from scout_rl.run_config import RunConfig
+    from scout_rl.bench.run import checkpoint, learner_state, train
+    from scout_rl.bench.run.config import RunConfig
 
     spent = 0.0
 
@@ -73,14 +73,14 @@ def full(name: str, _: int) -> None:
     """The tuned learner of a setting with its replay filled beyond capacity, saved as often as a run saves."""
     import jax
 
-    from scout_rl import checkpoint
-    from scout_rl.families import family, load_bank
-    from scout_rl.learner_state import Saved
-    from scout_rl.learners import make_learner
-    from scout_rl.learners.off_policy import OffPolicy
-    from scout_rl.run_config import RunConfig
-    from scout_rl.settings import setting
-    from scout_rl.stage import goal_space
+    from scout_rl.bench.families import family, load_bank
+    from scout_rl.bench.learners import make_learner
+    from scout_rl.bench.learners.off_policy import OffPolicy
+    from scout_rl.bench.run import checkpoint
+    from scout_rl.bench.run.config import RunConfig
+    from scout_rl.bench.run.learner_state import Saved
+    from scout_rl.bench.run.stage import goal_space
+    from scout_rl.bench.settings.settings import setting
 
     config, chosen = RunConfig(setting=name), setting(name)
     home = family(chosen.family)
@@ -138,11 +138,11 @@ def memory(windows: int, parts: int = 20) -> dict[str, Any]:
     """Windows of a small learner with a full replay, checkpoints included; the resident set must stay where it is."""
     import jax
 
-    from scout_rl import checkpoint
-    from scout_rl.learner_state import Saved
-    from scout_rl.learners.off_policy import GoalSpace
-    from scout_rl.learners.sac import SAC
-    from scout_rl.window import host_window
+    from scout_rl.bench.learners.off_policy import GoalSpace
+    from scout_rl.bench.learners.sac import SAC
+    from scout_rl.bench.run import checkpoint
+    from scout_rl.bench.run.learner_state import Saved
+    from scout_rl.bench.run.window import host_window
 
     simulator, n = Line(), 16
     learner = SAC(hidden=(32, 32), batch=32, updates=2, capacity=8_000, warmup=100)

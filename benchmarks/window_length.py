@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from scout_rl.report.metrics import common_window, summarise
-from scout_rl.report.runs import load
+from scout_rl.report.measure.metrics import common_window, summarise
+from scout_rl.report.read.runs import load
 
 
 def main() -> None:

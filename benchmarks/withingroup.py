@@ -15,9 +15,9 @@ from dataclasses import replace
 
 from benchmarks.development import given_constants, held_out
 
-from scout_rl.presets import PRESETS
-from scout_rl.run_config import RunConfig
-from scout_rl.settings import SETTINGS, Bound, Group
+from scout_rl.bench.run.config import RunConfig
+from scout_rl.bench.settings.presets import PRESETS
+from scout_rl.bench.settings.settings import SETTINGS, Bound, Group
 
 STOCK = SETTINGS["fetch-withingroup"]
 LOW, HIGH = (next(b for b in group.bounds if b.feature == "goal_height") for group in STOCK.groups)

@@ -21,12 +21,12 @@ from metaworld.policies import ENV_POLICY_MAP
 from stable_baselines3 import SAC
 
 from scout_rl import Curriculum, rules
+from scout_rl.curriculum.picture import picture
 from scout_rl.integrations.sb3 import CurriculumCallback, with_curriculum
-from scout_rl.ladder import Ladder
-from scout_rl.ladder_picture import draw_rungs
-from scout_rl.ladder_validation import validate
-from scout_rl.picture import picture
-from scout_rl.recorder import Recorder
+from scout_rl.ladders.ladder import Ladder
+from scout_rl.ladders.picture import draw_rungs
+from scout_rl.ladders.recorder import Recorder
+from scout_rl.ladders.validate import validate
 
 TASK, CONTEXTS, HORIZON = "drawer-open-v3", 3, 100
 

@@ -46,8 +46,8 @@ SOURCE = re.compile(r'("?source"?:? )"?[0-9a-f]{12}"?(?: in the record, [0-9a-f]
 
 def train_run(name, out):
     """The first windows of one run, in this process."""
-    from scout_rl.run_config import RunConfig
-    from scout_rl.train import train
+    from scout_rl.bench.run.config import RunConfig
+    from scout_rl.bench.run.train import train
 
     folder = out / "runs" / name
     train(RunConfig(seed=40, checkpoint_every=WINDOWS, **RUNS[name]), folder, until=WINDOWS, say=print)
@@ -87,8 +87,8 @@ def write_pages(out):
     shutil.copytree(ROOT / "docs", docs)
     shutil.copy(ROOT / "README.md", docs)
     for words in (
-        ["scout_rl.report.reproduction", "results", docs, docs / "README.md"],
-        ["scout_rl.report.pairs", "results-development", docs, docs / "disagreements.md"],
+        ["scout_rl.bench.reproduction.reproduction", "results", docs, docs / "README.md"],
+        ["scout_rl.bench.reproduction.pairs", "results-development", docs, docs / "disagreements.md"],
     ):
         subprocess.run([sys.executable, "-m", *map(str, words)], cwd=ROOT, check=True)
     for path in docs.glob("*.md"):

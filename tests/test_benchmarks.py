@@ -73,7 +73,7 @@ def test_one_thing_varied():
     pytest.importorskip("jax")
     from benchmarks.one_thing import varied
 
-    from scout_rl.run_config import RunConfig
+    from scout_rl.bench.run.config import RunConfig
 
     common = {"setting": "fetch-conflict", "windows": 700}
     same, gate, rates = (varied(v, **common) for v in ("-", "constants.n_min=5", "rule=anneal,learner.tau=0.02"))

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from scout_rl import Event, rules, snapshot
-from scout_rl.learners.ppo import PPO
+from scout_rl import Event, rules
+from scout_rl.bench.learners.ppo import PPO
+from scout_rl.bench.settings.settings import SETTINGS
+from scout_rl.curriculum import snapshot
 from scout_rl.rules import Status
-from scout_rl.settings import SETTINGS
-from tests.test_curriculum import make
+from tests.curriculum.test_curriculum import make
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])

@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 from scout_rl import rules
-from scout_rl.cells import Cells, Event, Outcomes
 from scout_rl.curriculum import Curriculum
+from scout_rl.rules.cells import Cells, Event, Outcomes
 
 if TYPE_CHECKING:
     from scout_rl.codecs import codec_for, verify_codec
     from scout_rl.codecs.codec import Codec, State
-    from scout_rl.ladder import Ladder
-    from scout_rl.ladder_validation import validate
-    from scout_rl.recorder import Recorder
-    from scout_rl.trajectory import Trajectory
+    from scout_rl.ladders.ladder import Ladder
+    from scout_rl.ladders.recorder import Recorder
+    from scout_rl.ladders.trajectory import Trajectory
+    from scout_rl.ladders.validate import validate
 
 _LAZY = {
     "Codec": "codecs.codec",
-    "Ladder": "ladder",
-    "Recorder": "recorder",
+    "Ladder": "ladders.ladder",
+    "Recorder": "ladders.recorder",
     "State": "codecs.codec",
-    "Trajectory": "trajectory",
+    "Trajectory": "ladders.trajectory",
     "codec_for": "codecs",
-    "validate": "ladder_validation",
+    "validate": "ladders.validate",
     "verify_codec": "codecs",
 }
 """Loaded when asked for: states, ladders and recorders need more than NumPy."""

@@ -9,11 +9,11 @@ import gymnasium as gym
 import mujoco
 import numpy as np
 
-from scout_rl.archive import pack_json
 from scout_rl.codecs.codec import State
 from scout_rl.codecs.deepcopy import DeepcopyCodec
 from scout_rl.codecs.goal_env import GoalEnvCodec
 from scout_rl.codecs.mujoco import MujocoCodec
+from scout_rl.files.archive import pack_json
 
 
 def metaworld_task(name: str, seed: int = 0) -> Any:

@@ -8,11 +8,11 @@ import sys
 LIGHT = (
     "scout_rl.codecs",
     "scout_rl.codecs.verify",
-    "scout_rl.trajectory",
-    "scout_rl.minari_data",
-    "scout_rl.ladder",
-    "scout_rl.ladder_validation",
-    "scout_rl.ladder_picture",
+    "scout_rl.ladders.trajectory",
+    "scout_rl.ladders.minari",
+    "scout_rl.ladders.ladder",
+    "scout_rl.ladders.validate",
+    "scout_rl.ladders.picture",
 )
 HEAVY = {"gymnasium", "mujoco", "metaworld", "minigrid", "minari", "matplotlib", "jax", "torch"}
 

@@ -14,8 +14,8 @@ pytest.importorskip("stable_baselines3")
 
 from scout_rl import Curriculum, rules
 from scout_rl.codecs.deepcopy import DeepcopyCodec
-from scout_rl.ladder import Ladder
-from scout_rl.picture import picture
+from scout_rl.curriculum.picture import picture
+from scout_rl.ladders.ladder import Ladder
 
 PAGE = Path(__file__).parents[2] / "docs" / "add-scout.md"
 

@@ -12,7 +12,7 @@ from scout_rl.codecs.codec import State
 from scout_rl.codecs.deepcopy import DeepcopyCodec
 from scout_rl.integrations.gymnasium import CONTEXT, LEVEL, Assignments, CurriculumEnv, TargetEnv
 from scout_rl.integrations.vector import CurriculumVectorEnv
-from scout_rl.ladder import Ladder
+from scout_rl.ladders.ladder import Ladder
 
 CONTEXTS, LEVELS = 3, 5
 

@@ -11,7 +11,7 @@ from scout_rl import Curriculum, rules
 from scout_rl.codecs import codec_for
 from scout_rl.integrations.gymnasium import CONTEXT, LEVEL, Assignments, CurriculumEnv, TargetEnv
 from scout_rl.integrations.starts import LadderStart
-from scout_rl.ladder import Ladder
+from scout_rl.ladders.ladder import Ladder
 from tests.integrations.probes import Probe
 
 

@@ -6,11 +6,11 @@ import json
 import numpy as np
 
 from scout_rl import Curriculum, rules
-from scout_rl.compact import KINDS, SCHEMA
-from scout_rl.report.comparison import evaluated
-from scout_rl.report.conditions import group
-from scout_rl.report.metrics import summarise
-from scout_rl.report.runs import load
+from scout_rl.records.compact import KINDS, SCHEMA
+from scout_rl.report.measure.comparison import evaluated
+from scout_rl.report.measure.conditions import group
+from scout_rl.report.measure.metrics import summarise
+from scout_rl.report.read.runs import load
 
 SHARE = 3000
 """Held-out contexts of a group, so that thirds and hundredths are whole ones."""

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from scout_rl.report import verdicts
-from scout_rl.report.aggregate import aggregate_tables
-from scout_rl.report.comparison import scores
-from scout_rl.report.retention import retention, retention_table, three_ladders
-from scout_rl.run_config import RunConfig
-from scout_rl.settings import SETTINGS
+from scout_rl.bench.reproduction import verdicts
+from scout_rl.bench.run.config import RunConfig
+from scout_rl.bench.settings.settings import SETTINGS
+from scout_rl.report.measure.aggregate import aggregate_tables
+from scout_rl.report.measure.comparison import scores
+from scout_rl.report.measure.retention import retention, retention_table, three_ladders
 from tests.report.planted import blocks_of, written
 
 AT = np.arange(0, 121, 20)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from scout_rl import rules
-from scout_rl.campaign import state
-from scout_rl.campaign.file import load as load_campaign
+from scout_rl.bench.campaign import state
+from scout_rl.bench.campaign.file import load as load_campaign
 from scout_rl.cli import main
-from scout_rl.compact import unpack
+from scout_rl.records.compact import unpack
 from scout_rl.report.build import report
-from scout_rl.report.runs import load
+from scout_rl.report.read.runs import load
 from tests.report.planted import as_run_folder, config, curve, played_folder, staircase, write_compact
 
 AT = np.arange(0, 121, 20)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from scout_rl import Curriculum, rules
-from scout_rl.cells import Cells
 from scout_rl.cli import main
-from scout_rl.report import pacing
 from scout_rl.report.diagnose import VERDICTS, WAITING, diagnose
-from scout_rl.report.runs import load
-from scout_rl.report.stuck import REASONS, gate_name
+from scout_rl.report.measure import pacing
+from scout_rl.report.measure.stuck import REASONS, gate_name
+from scout_rl.report.read.runs import load
+from scout_rl.rules.cells import Cells
 from scout_rl.simulate.model import init_skill, practise, success_chance
 from scout_rl.simulate.scenarios import SCENARIOS
 from tests.report.planted import play, steadily

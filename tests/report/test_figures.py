@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from scout_rl import rules
-from scout_rl.report.comparison import scores
-from scout_rl.report.figures import draw_all, look
+from scout_rl.report.measure.comparison import scores
+from scout_rl.report.show.figures import draw_all, look
 from tests.report.planted import blocks_of, curve, written
 
 

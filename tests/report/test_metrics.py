@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scout_rl.report import metrics as m
+from scout_rl.report.measure import metrics as m
 
 
 def test_auc_of_a_straight_line():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from scout_rl.report.build import report
-from scout_rl.report.conditions import group
-from scout_rl.report.names import LONGEST, file_names, told_apart
+from scout_rl.report.measure.conditions import group
+from scout_rl.report.measure.names import LONGEST, file_names, told_apart
 from tests.report.planted import blocks_of, config, write_compact, written
 
 AT = np.arange(0, 121, 20)

@@ -8,8 +8,8 @@ import pytest
 
 from scout_rl import Curriculum, rules
 from scout_rl.report.build import report
-from scout_rl.report.heat import encode, evidence_of_moves
-from scout_rl.report.runs import load
+from scout_rl.report.read.runs import load
+from scout_rl.report.show.heat import encode, evidence_of_moves
 from tests.report.browser import CHROMIUM, Browser
 from tests.report.planted import as_run_folder, config, curve, play, steadily, write_compact
 

@@ -6,20 +6,20 @@ import io
 import numpy as np
 import pytest
 
-from scout_rl.report import figure_data, figures
-from scout_rl.report.aggregate import aggregate_tables
-from scout_rl.report.comparison import (
+from scout_rl.report.measure.aggregate import aggregate_tables
+from scout_rl.report.measure.comparison import (
     comparison_table,
     evaluated,
     mechanism_table,
     scores,
     with_family,
 )
-from scout_rl.report.conclusions import conclude
-from scout_rl.report.conditions import group
-from scout_rl.report.metrics import summarise
-from scout_rl.report.runs import load
-from scout_rl.report.tables import Table, as_csv, latex, markdown
+from scout_rl.report.measure.conclusions import conclude
+from scout_rl.report.measure.conditions import group
+from scout_rl.report.measure.metrics import summarise
+from scout_rl.report.measure.tables import Table, as_csv, latex, markdown
+from scout_rl.report.read.runs import load
+from scout_rl.report.show import figure_data, figures
 from tests.report.planted import blocks_of, config, curve, staircase, write_compact, written
 
 AT = np.arange(0, 121, 20)

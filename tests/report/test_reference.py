@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from scout_rl import rules
-from scout_rl.report.aggregate import aggregate_tables
+from scout_rl.bench.reproduction.verdicts import Row, answer
+from scout_rl.bench.settings.settings import SCHEDULES, SETTINGS
 from scout_rl.report.build import report
-from scout_rl.report.comparison import comparison_table, evaluated, scores
-from scout_rl.report.conclusions import conclude
-from scout_rl.report.conditions import group
-from scout_rl.report.figures import draw_all
-from scout_rl.report.metrics import summarise
-from scout_rl.report.retention import retention
-from scout_rl.report.runs import load
-from scout_rl.report.verdicts import Row, answer
-from scout_rl.settings import SCHEDULES, SETTINGS
+from scout_rl.report.measure.aggregate import aggregate_tables
+from scout_rl.report.measure.comparison import comparison_table, evaluated, scores
+from scout_rl.report.measure.conclusions import conclude
+from scout_rl.report.measure.conditions import group
+from scout_rl.report.measure.metrics import summarise
+from scout_rl.report.measure.retention import retention
+from scout_rl.report.read.runs import load
+from scout_rl.report.show.figures import draw_all
 from tests.report.planted import config, staircase, write_compact
 
 AT = np.arange(0, 121, 20)

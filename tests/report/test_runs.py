@@ -6,14 +6,14 @@ import shutil
 import numpy as np
 import pytest
 
-from scout_rl.compact import pack
-from scout_rl.families import load_bank
-from scout_rl.report.conditions import group
-from scout_rl.report.labels import oracle_groups, read_labels, training_groups
-from scout_rl.report.metrics import summarise
-from scout_rl.report.replay import WORDS, replay
-from scout_rl.report.runs import find, load
-from scout_rl.settings import setting
+from scout_rl.bench.families import load_bank
+from scout_rl.bench.settings.settings import setting
+from scout_rl.records.compact import pack
+from scout_rl.report.measure.conditions import group
+from scout_rl.report.measure.metrics import summarise
+from scout_rl.report.read.labels import oracle_groups, read_labels, training_groups
+from scout_rl.report.read.replay import WORDS, replay
+from scout_rl.report.read.runs import find, load
 from tests.report.planted import config, curve, played_folder, staircase, write_compact
 
 

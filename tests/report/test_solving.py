@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
+from scout_rl.bench.reproduction.durations import durations_table, made_on
 from scout_rl.report.build import report
-from scout_rl.report.comparison import bootstrap_fraction, evaluated, mechanism_table
-from scout_rl.report.conditions import group
-from scout_rl.report.durations import durations_table, made_on
-from scout_rl.report.metrics import gradient_steps, summarise
-from scout_rl.report.retention import retention_table
-from scout_rl.report.runs import load
-from scout_rl.report.solving import solving_table
+from scout_rl.report.measure.comparison import bootstrap_fraction, evaluated, mechanism_table
+from scout_rl.report.measure.conditions import group
+from scout_rl.report.measure.metrics import gradient_steps, summarise
+from scout_rl.report.measure.retention import retention_table
+from scout_rl.report.measure.solving import solving_table
+from scout_rl.report.read.runs import load
 from tests.report.planted import as_run_folder, config, play, steadily, write_compact
 
 AT = np.arange(0, 121, 20)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from scout_rl.report import statistics as s
+from scout_rl.report.measure import statistics as s
 
 
 @pytest.mark.parametrize(("wins", "losses"), [(6, 0), (5, 1), (4, 2), (3, 3), (0, 5), (8, 0), (1, 0), (13, 4)])

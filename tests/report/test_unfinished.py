@@ -8,10 +8,10 @@ import pytest
 
 from scout_rl.cli import main
 from scout_rl.report.build import report
-from scout_rl.report.comparison import evaluated
-from scout_rl.report.conditions import group
-from scout_rl.report.metrics import summarise
-from scout_rl.report.runs import load
+from scout_rl.report.measure.comparison import evaluated
+from scout_rl.report.measure.conditions import group
+from scout_rl.report.measure.metrics import summarise
+from scout_rl.report.read.runs import load
 from tests.report.planted import config, curve, played_folder, write_compact
 
 

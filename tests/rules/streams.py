@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scout_rl.cells import Outcomes
+from scout_rl.rules.cells import Outcomes
 
 
 def outcomes(context, level, success, signal=None, valid=None):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scout_rl import rules
-from scout_rl.cells import Outcomes
+from scout_rl.rules.cells import Outcomes
 from tests.rules.streams import Stream, outcomes
 
 ALL = pytest.mark.parametrize("key", rules.RULES)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scout_rl import rules
-from scout_rl.cells import Outcomes
+from scout_rl.rules.cells import Outcomes
 from tests.rules.streams import Stream
 from tests.rules.test_contract import groups, small
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scout_rl import Curriculum, rules
-from scout_rl.cells import Cells
+from scout_rl.rules.cells import Cells
 from tests.rules.reference import ReferenceScout
 from tests.rules.streams import Stream
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from scout_rl.archive import Array
 from scout_rl.codecs import sharing
 from scout_rl.codecs.held_code import code_parts, first_held, method_name, receiver
 from scout_rl.codecs.kinds import SKIPPED, attributes_of, class_name, is_constant, is_env
+from scout_rl.files.archive import Array
 
 _PLAIN = (bool, int, float, str)
 _CONTENT = (

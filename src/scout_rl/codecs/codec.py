@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from scout_rl.archive import Array, content_hash, read_archive, unpack_json, write_archive
+from scout_rl.files.archive import Array, content_hash, read_archive, unpack_json, write_archive
 
 Env = Any
 """A Gymnasium environment. Gymnasium is an extra, so its types are not named here."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scout_rl.archive import Array
+from scout_rl.files.archive import Array
 
 
 class Difference(NamedTuple):

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from scout_rl.archive import pack_json
 from scout_rl.codecs.attributes import Capture
 from scout_rl.codecs.codec import Env, Start, State, check_origin, restart
 from scout_rl.codecs.kinds import own_packages
 from scout_rl.codecs.restoring import Restore
+from scout_rl.files.archive import pack_json
 
 OBSERVERS = (
     "_get_obs",

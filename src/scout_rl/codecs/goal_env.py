@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from scout_rl.archive import Array
 from scout_rl.codecs.codec import Env, State
 from scout_rl.codecs.mujoco import MujocoCodec, held_env, simulations
+from scout_rl.files.archive import Array
 
 MAZE_SUCCESS_DISTANCE = 0.45
 """What the mazes' own reset uses for ``info['success']``."""

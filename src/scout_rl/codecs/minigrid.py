@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from scout_rl.archive import Array, pack_json
 from scout_rl.codecs.attributes import Capture
 from scout_rl.codecs.codec import Env, Start, State, check_origin, installed, restart
 from scout_rl.codecs.kinds import own_packages
 from scout_rl.codecs.restoring import Restore
+from scout_rl.files.archive import Array, pack_json
 
 STORED_APART = ("grid", "agent_pos", "agent_dir", "carrying", "step_count")
 NOTHING = np.zeros(3, dtype=np.uint8)

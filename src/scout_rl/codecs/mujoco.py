@@ -16,11 +16,11 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from scout_rl.archive import Array, pack_json
 from scout_rl.codecs.attributes import Capture
 from scout_rl.codecs.codec import Env, Start, State, check_origin, installed, restart
 from scout_rl.codecs.kinds import is_env, own_packages
 from scout_rl.codecs.restoring import Restore
+from scout_rl.files.archive import Array, pack_json
 
 # fmt: off
 DATA_FIELDS = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scout_rl.archive import Array, content_hash
 from scout_rl.codecs.codec import State
+from scout_rl.files.archive import Array, content_hash
 
 
 def pack_states(states: Sequence[State]) -> tuple[dict[str, Array], list[dict[str, Any]]]:

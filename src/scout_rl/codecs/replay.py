@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from scout_rl.archive import Array, read_archive, write_archive
 from scout_rl.codecs.codec import Codec, Env, State, is_made
 from scout_rl.codecs.compare import flatten
+from scout_rl.files.archive import Array, read_archive, write_archive
 
 LIBRARIES = ("gymnasium_robotics", "minigrid", "metaworld")
 """Packages that register environments when they are imported."""

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from scout_rl.archive import content_hash
 from scout_rl.codecs.attributes import Capture
 from scout_rl.codecs.codec import Codec, Env, State, layers
 from scout_rl.codecs.kinds import SKIPPED, is_env
+from scout_rl.files.archive import content_hash
 
 STEPS_WATCHED = 6
 LONGEST_LIMIT = 2000

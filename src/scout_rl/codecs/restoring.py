@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from scout_rl.archive import Array
 from scout_rl.codecs.held_code import bind
 from scout_rl.codecs.kinds import class_name
 from scout_rl.codecs.sharing import checksum, laid_out, view_of
+from scout_rl.files.archive import Array
 
 BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _MISSING = object()

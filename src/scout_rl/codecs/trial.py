@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from scout_rl.archive import Array, unpack_json
 from scout_rl.codecs import codec_for
 from scout_rl.codecs.attributes import readable
 from scout_rl.codecs.codec import Codec, Env, State, is_made, layers
@@ -25,6 +24,7 @@ from scout_rl.codecs.replay import (
 from scout_rl.codecs.restarts import check_time_limit, check_wrappers
 from scout_rl.codecs.uninterrupted import Stretch, check_original, watching
 from scout_rl.codecs.verdict import Check, Drift, Verdict
+from scout_rl.files.archive import Array, unpack_json
 
 
 class Trial:

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from scout_rl.archive import Array
 from scout_rl.codecs.codec import Codec, Env, State
 from scout_rl.codecs.compare import difference, flatten
 from scout_rl.codecs.kinds import is_env
+from scout_rl.files.archive import Array
 
 Numbers = dict[tuple[int, str], int]
 """Whole-number attributes by the environment that has them (0: the innermost, then those it holds) and name."""

@@ -8,10 +8,10 @@ import tyro
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from scout_rl.campaign.engine import Engine
-    from scout_rl.campaign.file import Campaign, Run
-    from scout_rl.campaign.state import Status
-    from scout_rl.campaign.store import Store
+    from scout_rl.bench.campaign.engine import Engine
+    from scout_rl.bench.campaign.file import Campaign, Run
+    from scout_rl.bench.campaign.state import Status
+    from scout_rl.bench.campaign.store import Store
 
 File = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 
@@ -54,11 +54,11 @@ def campaign(
         retry: Give runs that failed three times their chances again.
         dry_run: List what would be done, and do nothing.
     """
-    from scout_rl.campaign.conduct import conduct, missing, survey
-    from scout_rl.campaign.file import load
-    from scout_rl.campaign.state import State, forget_failures
-    from scout_rl.campaign.store import open_store
-    from scout_rl.campaign.table import Board
+    from scout_rl.bench.campaign.conduct import conduct, missing, survey
+    from scout_rl.bench.campaign.file import load
+    from scout_rl.bench.campaign.state import State, forget_failures
+    from scout_rl.bench.campaign.store import open_store
+    from scout_rl.bench.campaign.table import Board
 
     for name, value, least in (("threads", threads, 1), ("workers", workers, 0), ("next", next, 0)):
         if value < least:
@@ -107,10 +107,10 @@ def _status(
         out: Folder of runs, or the URL they are kept at.
         pack: Folder of compact records: those there count as finished (default: the file's).
     """
-    from scout_rl.campaign.conduct import survey
-    from scout_rl.campaign.file import load
-    from scout_rl.campaign.state import State
-    from scout_rl.campaign.store import open_store
+    from scout_rl.bench.campaign.conduct import survey
+    from scout_rl.bench.campaign.file import load
+    from scout_rl.bench.campaign.state import State
+    from scout_rl.bench.campaign.store import open_store
 
     console = Console()
     found = load(file, out)
@@ -123,9 +123,9 @@ def _status(
 
 
 def _engine(key: str, out: str, address: str | None, workers: int, threads: int, memory: float) -> "Engine":
-    from scout_rl.campaign.engine import Pool
-    from scout_rl.campaign.machine import MEMORY_PER_RUN, n_workers
-    from scout_rl.campaign.ray_engine import RayEngine
+    from scout_rl.bench.campaign.engine import Pool
+    from scout_rl.bench.campaign.machine import MEMORY_PER_RUN, n_workers
+    from scout_rl.bench.campaign.ray_engine import RayEngine
 
     if key == "ray":
         return RayEngine(out, address, threads, memory or MEMORY_PER_RUN)
@@ -135,8 +135,8 @@ def _engine(key: str, out: str, address: str | None, workers: int, threads: int,
 
 
 def _show(console: Console, found: "Campaign", standing: "dict[str, Status]", store: "Store") -> None:
-    from scout_rl.campaign.state import known_pace
-    from scout_rl.campaign.table import add_row, status_table, summarise
+    from scout_rl.bench.campaign.state import known_pace
+    from scout_rl.bench.campaign.table import add_row, status_table, summarise
 
     table = status_table(console.width)
     table.title = found.title
@@ -148,7 +148,7 @@ def _show(console: Console, found: "Campaign", standing: "dict[str, Status]", st
 
 
 def _say_how_it_ended(console: Console, found: "Campaign", standing: "dict[str, Status]", failed: str) -> int:
-    from scout_rl.campaign.table import summarise
+    from scout_rl.bench.campaign.table import summarise
 
     console.print(summarise(standing, set(), None), highlight=False)
     _say_why(console, found.runs, standing)

@@ -29,7 +29,7 @@ def demo(
         windows: Budget; 0 takes the setting's.
         out: Folder for the runs, the table and the picture.
     """
-    from scout_rl.run_config import RunConfig
+    from scout_rl.bench.run.config import RunConfig
 
     console = Console()
     configs = [RunConfig(setting=setting, rule=rule, seed=seed, windows=windows) for rule in RULES]
@@ -43,8 +43,8 @@ def demo(
 
 
 def _one(config: Any, folder: Path, news: Any) -> None:
-    from scout_rl.cache import use_compilation_cache
-    from scout_rl.train import train
+    from scout_rl.bench.run.train import train
+    from scout_rl.files.cache import use_compilation_cache
 
     use_compilation_cache()
 
@@ -80,7 +80,7 @@ def _side_by_side(configs: list[Any], out: Path, console: Console) -> None:
 
 
 def _show(console: Console, configs: list[Any], folders: list[Path]) -> None:
-    from scout_rl.records import read_rows
+    from scout_rl.records.tables import read_rows
 
     curves = [read_rows(folder / "evaluations.jsonl") for folder in folders]
     groups = list(curves[0][0]["groups"])
@@ -101,7 +101,7 @@ def draw(path: Path, configs: list[Any], folders: list[Path]) -> None:
     """Left: SCOUT's frontiers, contexts x windows. Right: held-out success of the worst group, every rule."""
     from matplotlib.figure import Figure
 
-    from scout_rl.records import read_records, read_rows
+    from scout_rl.records.tables import read_records, read_rows
 
     figure = Figure(figsize=(9.5, 3.4), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))

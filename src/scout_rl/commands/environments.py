@@ -38,7 +38,7 @@ def picture(
         log_dir: Where a curriculum or a run wrote its records.
         out: The PNG; LOG_DIR/frontier.png by default.
     """
-    from scout_rl import picture as drawing
+    from scout_rl.curriculum import picture as drawing
 
     print(drawing.picture(log_dir, out))
     return 0

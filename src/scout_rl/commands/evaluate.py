@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from scout_rl.evaluate import Evaluation
-    from scout_rl.trained import Trained
+    from scout_rl.bench.rollouts.evaluate import Evaluation
+    from scout_rl.bench.run.trained import Trained
 
 FILMED = 4
 """Contexts on film where none is named."""
@@ -46,11 +46,11 @@ def evaluate(
     if video is None and (context or level != (0,)):
         raise ValueError("--context and --level choose what a --video shows; all held-out contexts are evaluated")
     if video is not None:
-        from scout_rl.video import check_path
+        from scout_rl.bench.rollouts.video import check_path
 
         check_path(video)
-    from scout_rl import trained
-    from scout_rl.cache import use_compilation_cache
+    from scout_rl.bench.run import trained
+    from scout_rl.files.cache import use_compilation_cache
 
     use_compilation_cache()
     found = trained.load(run, checkpoint, lambda sentence: console.print(sentence, style="yellow", soft_wrap=True))
@@ -85,7 +85,7 @@ def _title(found: Trained) -> str:
 
 def _table(found: Trained, ours: Evaluation, stock: Any | None) -> Table:
     """Success by group, the worst group, all; beside it what the run recorded and the stock environment."""
-    from scout_rl.evaluate import by_group
+    from scout_rl.bench.rollouts.evaluate import by_group
 
     part = found.bank.held_out
     others = {"recorded": None if found.recorded is None else found.recorded["groups"]}
@@ -116,7 +116,7 @@ def _table(found: Trained, ours: Evaluation, stock: Any | None) -> Table:
 def _compare_with_record(console: Console, found: Trained, ours: Evaluation) -> bool:
     """Outcome by outcome, and every mean that the table shows beside ours."""
     if found.recorded is None:
-        from scout_rl.held_out import due
+        from scout_rl.records.evaluations import due
 
         lost = found.window in due(found.config.windows, found.config.evaluate_every)
         why = ", where one was due" if lost else ""
@@ -153,8 +153,8 @@ def _other_means(recorded: dict[str, Any], ours: Evaluation) -> list[str]:
 
 def _in_stock(found: Trained, ours: Evaluation) -> tuple[Any, list[str], str]:
     """Outcomes in the stock environment, a line for each context that differs, and the verdict."""
-    from scout_rl.families import stock_family
-    from scout_rl.lockstep import compare
+    from scout_rl.bench.families import stock_family
+    from scout_rl.bench.rollouts.lockstep import compare
 
     home, part, began = stock_family(found.setting.family), found.bank.held_out, time.perf_counter()
     envs = [home.stock_env(found.setting, _row(part.contexts, i)) for i in range(len(part))]
@@ -192,10 +192,10 @@ def _check_cells(found: Trained, contexts: tuple[int, ...], levels: tuple[int, .
 def _film(
     console: Console, found: Trained, run: Path, path: Path, contexts: tuple[int, ...], levels: tuple[int, ...]
 ) -> None:
-    from scout_rl.families import stock_family
-    from scout_rl.family_ladder import a_few, build
-    from scout_rl.run_ladder import stored_ladder
-    from scout_rl.video import Shown, film
+    from scout_rl.bench.families import stock_family
+    from scout_rl.bench.ladders.check import a_few, build
+    from scout_rl.bench.rollouts.video import Shown, film
+    from scout_rl.bench.run.ladder import stored_ladder
 
     home, part = stock_family(found.setting.family), found.bank.train
     chosen = list(contexts) or a_few(part, FILMED)

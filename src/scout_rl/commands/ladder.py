@@ -13,13 +13,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from scout_rl.settings import Setting
-from scout_rl.settings import setting as setting_of
+from scout_rl.bench.settings.settings import Setting
+from scout_rl.bench.settings.settings import setting as setting_of
 
 if TYPE_CHECKING:
-    from scout_rl.bank import BankPart, ContextBank
-    from scout_rl.families.family import States, StockFamily, ValidatedFamily
-    from scout_rl.family_ladder import Checked
+    from scout_rl.bench.families.family import States, StockFamily, ValidatedFamily
+    from scout_rl.bench.ladders.check import Checked
+    from scout_rl.bench.settings.bank import BankPart, ContextBank
 
 RESTORED = (
     "Every cell: solved in time, no more steps than at the level below, restored alike in simulator and stock "
@@ -61,8 +61,8 @@ def ladder(
         out: Folder for the picture (PNG) and the remaining steps of every cell (CSV).
     """
     chosen = setting_of(setting)
-    from scout_rl.families import family, load_bank, stock_family
-    from scout_rl.family_ladder import a_few, check, check_validated
+    from scout_rl.bench.families import family, load_bank, stock_family
+    from scout_rl.bench.ladders.check import a_few, check, check_validated
 
     console = Console()
     bank = load_bank(chosen)
@@ -85,7 +85,7 @@ def ladder(
             console.print(f"warning: {warning}", style="yellow", highlight=False)
         _write_cells(out / f"{stem}.csv", chosen, part, picked, checked)
         drawn = list(range(len(picked))) if contexts else a_few(part, DRAWN)
-        picture = importlib.import_module(f"scout_rl.families.{chosen.family}.picture")
+        picture = importlib.import_module(f"scout_rl.bench.families.{chosen.family}.picture")
         picture.draw(out / f"{stem}.png", starts, drawn)
         console.print(f"Picture and steps of every cell: {out / stem}.png, .csv", soft_wrap=True)
         return 1 if checked.reasons else 0
@@ -115,16 +115,16 @@ def _starts(
     fallback: str,
 ) -> States:
     """The ladder of the picked contexts; one from policies is made as a whole, as a run would."""
-    from scout_rl.cache import use_compilation_cache
-    from scout_rl.families import family
-    from scout_rl.family_ladder import build
+    from scout_rl.bench.families import family
+    from scout_rl.bench.ladders.check import build
+    from scout_rl.files.cache import use_compilation_cache
 
     if (source == "policy") != bool(first) or (fallback and not first):
         raise ValueError("--ladder policy and --from RUN belong together (and --fallback RUN is for them alone)")
     if source != "policy":
         arrays = {name: array[picked] for name, array in bank.train.contexts.items()}
         return build(family(chosen.family), arrays, source, n_levels)
-    from scout_rl.run_ladder import policy_ladder
+    from scout_rl.bench.run.ladder import policy_ladder
 
     use_compilation_cache()
     whole, _ = policy_ladder(first, fallback, chosen, bank, n_levels, console.print)
@@ -195,7 +195,7 @@ def _draw(
     checked: Checked,
     drawn: list[int],
 ) -> None:
-    from scout_rl.cell_picture import draw_cells
+    from scout_rl.bench.ladders.picture import draw_cells
 
     captions = [
         [_caption(int(steps), (row, level) in checked.reasons) for level, steps in enumerate(checked.remaining[row])]

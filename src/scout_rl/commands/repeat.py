@@ -28,9 +28,9 @@ def repeat(
         windows: How many; the budget stays the stored one, so that schedules and evaluations are those of the run.
         threads: Of the computation; 0 takes the record's, or all cores where it does not say.
     """
+    from scout_rl.bench.run.repeat import read
+    from scout_rl.bench.run.repeat import repeat as again
     from scout_rl.commands.bars import bar_of
-    from scout_rl.repeat import read
-    from scout_rl.repeat import repeat as again
 
     if threads < 0:
         raise ValueError(f"--threads is {threads}, but cannot be negative")

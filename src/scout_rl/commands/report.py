@@ -30,7 +30,7 @@ def report(
     """
     _plotting()
     from scout_rl.report.build import report as build
-    from scout_rl.report.runs import find
+    from scout_rl.report.read.runs import find
 
     if not runs:
         raise ValueError("no records were named")
@@ -51,8 +51,8 @@ def diagnose(runs: Records, /, *, groups: Path | None = None) -> int:
         groups: JSON list with a group name for every training context, for records that are not of our settings.
     """
     from scout_rl.report.diagnose import diagnose as judge
-    from scout_rl.report.labels import read_labels
-    from scout_rl.report.runs import find, load
+    from scout_rl.report.read.labels import read_labels
+    from scout_rl.report.read.runs import find, load
 
     if not runs:
         raise ValueError("no records were named")

@@ -8,12 +8,12 @@ import tyro
 from rich.console import Console
 
 from scout_rl import rules
+from scout_rl.bench.run.sinks import Sink, Track, open_sink
+from scout_rl.bench.settings.settings import SETTINGS, setting
 from scout_rl.commands.bars import bar_of
-from scout_rl.settings import SETTINGS, setting
-from scout_rl.sinks import Sink, Track, open_sink
 
 if TYPE_CHECKING:
-    from scout_rl.run_config import RunConfig
+    from scout_rl.bench.run.config import RunConfig
 
 FIRST = "doorkey-split-small"
 """The setting whose flags `scout train --help` shows."""
@@ -31,8 +31,8 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
     """Build the command for what stands in ``arguments``: setting, rule, learner and preset decide the other flags."""
     if arguments[:1] != ["train"]:
         return _another_command
-    from scout_rl.learners import make_learner
-    from scout_rl.presets import Preset, preset_constants
+    from scout_rl.bench.learners import make_learner
+    from scout_rl.bench.settings.presets import Preset, preset_constants
 
     words = arguments[1:]
     named = _setting_in(words)
@@ -85,9 +85,9 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
             track: Also log to TensorBoard, or to W&B or trackio where installed.
             out: Folder of runs; this one goes to OUT/SETTING/RULE/SEED (and whatever is not the default).
         """
-        from scout_rl.run_config import RunConfig
-        from scout_rl.run_path import run_path
-        from scout_rl.settings import SCHEDULES
+        from scout_rl.bench.run.config import RunConfig
+        from scout_rl.bench.run.path import run_path
+        from scout_rl.bench.settings.settings import SCHEDULES
 
         if setting != named:
             raise ValueError(f"the setting is {setting!r}, but its flags were taken from {named!r}: put SETTING first")
@@ -125,8 +125,8 @@ def _another_command() -> int:
 
 def run(config: "RunConfig", path: Path, track: Track = "none", console: Console | None = None) -> int:
     """Train with a progress bar; a full disk, an unwritable folder or an interrupt (exit code 130) is one sentence."""
-    from scout_rl.cache import use_compilation_cache
-    from scout_rl.train import train
+    from scout_rl.bench.run.train import train
+    from scout_rl.files.cache import use_compilation_cache
 
     use_compilation_cache()
     console = console or Console()

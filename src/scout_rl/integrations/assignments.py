@@ -19,9 +19,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl import snapshot
-from scout_rl.cells import Event
-from scout_rl.curriculum import Curriculum
+from scout_rl.curriculum import Curriculum, snapshot
+from scout_rl.rules.cells import Event
 from scout_rl.rules.rule import require
 
 MOST_SLOTS = 1_000_000

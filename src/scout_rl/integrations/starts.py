@@ -9,7 +9,7 @@ from typing import Any
 from scout_rl.codecs import codec_for
 from scout_rl.codecs.codec import Codec
 from scout_rl.curriculum import Curriculum
-from scout_rl.ladder import Ladder
+from scout_rl.ladders.ladder import Ladder
 from scout_rl.rules.rule import require
 
 Start = tuple[Any, dict[str, Any]]

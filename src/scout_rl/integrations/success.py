@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scout_rl.success import ARGUMENTS, Success, binary, check_success, source_of
+from scout_rl.ladders.success import ARGUMENTS, Success, binary, check_success, source_of
 
 __all__ = ["Success", "SuccessOnce"]
 

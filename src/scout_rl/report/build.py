@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from scout_rl.report.aggregate import aggregate_tables
-from scout_rl.report.comparison import (
+from scout_rl.report.measure.aggregate import aggregate_tables
+from scout_rl.report.measure.comparison import (
     Runs,
     comparison_table,
     evaluated,
@@ -16,18 +16,18 @@ from scout_rl.report.comparison import (
     scores,
     with_family,
 )
-from scout_rl.report.conclusions import conclude
-from scout_rl.report.conditions import group
-from scout_rl.report.figures import draw_all, save
-from scout_rl.report.heat import encode
-from scout_rl.report.labels import read_labels
-from scout_rl.report.metrics import Summary, summarise
-from scout_rl.report.names import file_names
-from scout_rl.report.page import Entry, Part, render
-from scout_rl.report.retention import retention_table
-from scout_rl.report.runs import find, load
-from scout_rl.report.solving import solving_table
-from scout_rl.report.tables import Table, as_csv, latex, markdown
+from scout_rl.report.measure.conclusions import conclude
+from scout_rl.report.measure.conditions import group
+from scout_rl.report.measure.metrics import Summary, summarise
+from scout_rl.report.measure.names import file_names
+from scout_rl.report.measure.retention import retention_table
+from scout_rl.report.measure.solving import solving_table
+from scout_rl.report.measure.tables import Table, as_csv, latex, markdown
+from scout_rl.report.read.labels import read_labels
+from scout_rl.report.read.runs import find, load
+from scout_rl.report.show.figures import draw_all, save
+from scout_rl.report.show.heat import encode
+from scout_rl.report.show.page import Entry, Part, render
 
 DETAILED = 60
 """Up to this many runs the page also holds every context's status in every window (about 0.2 s and 4 KB a run)."""

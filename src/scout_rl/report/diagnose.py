@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scout_rl.report import pacing
-from scout_rl.report.metrics import interquartile_range, members_of
-from scout_rl.report.pacing import POOLED, Difference, Pacing
-from scout_rl.report.run import About, Run
-from scout_rl.report.statistics import generator
-from scout_rl.report.stuck import REASONS, Stuck, find_stuck, gate_name
+from scout_rl.report.measure import pacing
+from scout_rl.report.measure.metrics import interquartile_range, members_of
+from scout_rl.report.measure.pacing import POOLED, Difference, Pacing
+from scout_rl.report.measure.statistics import generator
+from scout_rl.report.measure.stuck import REASONS, Stuck, find_stuck, gate_name
+from scout_rl.report.read.run import About, Run
 
 SPREAD = 0.35
 """S.d. in levels between contexts from which sharing a level costs something; chance alone gives about 0.1 to 0.2."""

@@ -1,10 +1,10 @@
 """The allocation rules, one file each, and their registry by key."""
 
-from scout_rl.field_types import require_types
 from scout_rl.rules.aced import Aced
 from scout_rl.rules.alp import Alp
 from scout_rl.rules.anneal import Anneal
 from scout_rl.rules.beta import Beta
+from scout_rl.rules.field_types import require_types
 from scout_rl.rules.fixed import Fixed
 from scout_rl.rules.group_frontier import GroupFrontier
 from scout_rl.rules.local_frontier import LocalFrontier

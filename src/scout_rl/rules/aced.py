@@ -5,8 +5,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from scout_rl.cells import Array, Outcomes
 from scout_rl.rules.arrays import active, namespace, take
+from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.frontier import Frontier, FrontierRule, Tests, init_frontier
 from scout_rl.rules.rule import check_shape, require
 from scout_rl.rules.sampling import uniform

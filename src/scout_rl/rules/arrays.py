@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from scout_rl.cells import Array
+from scout_rl.rules.cells import Array
 
 
 def namespace(array: Array) -> Any:

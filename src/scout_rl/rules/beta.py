@@ -5,8 +5,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from scout_rl.cells import Array, Outcomes
 from scout_rl.rules.arrays import active, namespace, scatter_set, take
+from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.frontier import Frontier, Tests
 from scout_rl.rules.incomplete_beta import incomplete_beta
 from scout_rl.rules.rule import State, require

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scout_rl.cells import Array
+from scout_rl.rules.cells import Array
 from scout_rl.rules.rule import State, require
 from scout_rl.rules.unpaced import UnpacedRule, one_level
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scout_rl.cells import Array, Outcomes
 from scout_rl.rules.arrays import at_level, namespace
+from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import Rule, State, Status
 
 

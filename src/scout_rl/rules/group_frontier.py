@@ -5,8 +5,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from scout_rl.cells import Array, Outcomes
 from scout_rl.rules.arrays import namespace
+from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import State, check_shape, require
 from scout_rl.rules.sampling import floor_and_cap, softmax
 from scout_rl.rules.scout import Scout, ScoutState

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scout_rl.cells import Array
 from scout_rl.rules.arrays import namespace
+from scout_rl.rules.cells import Array
 
 _STEPS = np.linspace(-3.4, 3.4, 100)
 _TURN = np.pi / 2 * np.sinh(_STEPS)

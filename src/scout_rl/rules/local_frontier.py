@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scout_rl.cells import Array
+from scout_rl.rules.cells import Array
 from scout_rl.rules.rule import State
 from scout_rl.rules.sampling import uniform
 from scout_rl.rules.scout import Scout

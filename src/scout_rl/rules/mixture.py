@@ -5,8 +5,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from scout_rl.cells import Array, Outcomes
 from scout_rl.rules.arrays import namespace
+from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import require
 from scout_rl.rules.statistics import Statistics
 from scout_rl.rules.unpaced import UnpacedRule

@@ -5,8 +5,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from scout_rl.cells import Array, Outcomes
 from scout_rl.rules.arrays import namespace, running_max
+from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import Rule, check_shape, require
 from scout_rl.rules.sampling import floor_and_cap
 from scout_rl.rules.statistics import Statistics, fold, init_statistics, observe, recency, tally

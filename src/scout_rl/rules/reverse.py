@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from scout_rl.cells import Array
 from scout_rl.rules.arrays import namespace
+from scout_rl.rules.cells import Array
 from scout_rl.rules.rule import State, require
 from scout_rl.rules.unpaced import UnpacedRule, one_level
 

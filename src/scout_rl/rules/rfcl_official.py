@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scout_rl.cells import Array, Outcomes
 from scout_rl.rules.arrays import namespace
+from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.frontier import Frontier, FrontierRule, Tests
 from scout_rl.rules.rfcl import Rfcl, RfclState
 from scout_rl.rules.rule import require

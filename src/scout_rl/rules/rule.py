@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from scout_rl.cells import Array, Outcomes
+from scout_rl.rules.cells import Array, Outcomes
 
 State = Any
 """A named tuple of arrays; each rule's own, with a ``statistics`` field (see ``statistics.py``)."""

@@ -6,8 +6,8 @@ cells as one axis.
 
 from __future__ import annotations
 
-from scout_rl.cells import Array
 from scout_rl.rules.arrays import namespace, while_loop
+from scout_rl.rules.cells import Array
 
 
 def softmax(score: Array, tau: float) -> Array:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scout_rl.cells import Array, Outcomes
 from scout_rl.rules.arrays import drop_after, namespace, scatter_set, segment_sum
+from scout_rl.rules.cells import Array, Outcomes
 
 
 class Statistics(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import NamedTuple
 
-from scout_rl.cells import Array, Outcomes
 from scout_rl.rules.arrays import namespace
+from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import Rule, State, check_shape
 from scout_rl.rules.statistics import Statistics, init_statistics, observe, tally
 

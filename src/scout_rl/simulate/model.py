@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.cells import Cells
+from scout_rl.rules.cells import Cells
 
 Floats = NDArray[np.float64]
 

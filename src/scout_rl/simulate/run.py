@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl import rules
-from scout_rl.cells import Cells, Outcomes
+from scout_rl.rules.cells import Cells, Outcomes
 from scout_rl.rules.rule import Rule
 from scout_rl.simulate.model import Floats, init_skill, practise, success_chance
 from scout_rl.simulate.scenarios import Scenario

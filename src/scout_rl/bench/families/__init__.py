@@ -1,0 +1,61 @@
+"""Environment families: the registry, and the bank of any setting."""
+
+from __future__ import annotations
+
+import importlib
+from typing import cast
+
+from scout_rl.bench.families.family import Family, PureFamily, StockFamily
+from scout_rl.bench.settings.bank import ContextBank, pinned_hashes, require_hash
+from scout_rl.bench.settings.settings import Setting
+
+_MODULES = {
+    "minigrid": ("scout_rl.bench.families.minigrid", "minigrid,jax"),
+    "fetch": ("scout_rl.bench.families.fetch", "mujoco"),
+    "pointmaze": ("scout_rl.bench.families.pointmaze", "mujoco"),
+    "metaworld": ("scout_rl.bench.families.metaworld", "mujoco"),
+}
+"""Where each family lives, and the extras that it needs."""
+
+FAMILIES = tuple(_MODULES)
+"""The keys of all families."""
+
+
+def family(key: str) -> Family:
+    """The family of that key, imported on first use: each needs its own simulator package."""
+    if key not in _MODULES:
+        raise ValueError(f"no family {key!r}; the families are {', '.join(FAMILIES)}")
+    module, extras = _MODULES[key]
+    try:
+        found: Family = importlib.import_module(module).FAMILY
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"the {key} family needs the package {error.name!r}: pip install 'scout-rl[{extras}]'",
+            name=error.name,
+        ) from error
+    return found
+
+
+def pure_family(key: str) -> PureFamily:
+    """The family of that key, if its simulator is pure functions."""
+    found = family(key)
+    if not hasattr(found, "simulator"):
+        raise ValueError(f"family {key!r} has no pure simulator")
+    return cast(PureFamily, found)
+
+
+def stock_family(key: str) -> StockFamily:
+    """The family of that key, if it can play its contexts in the unmodified environment."""
+    found = family(key)
+    if not hasattr(found, "stock_env"):
+        raise ValueError(f"family {key!r} does not play in the stock environment yet")
+    return cast(StockFamily, found)
+
+
+def load_bank(setting: Setting) -> ContextBank:
+    """Sample the setting's bank and refuse it where its content is not the committed one."""
+    bank = family(setting.family).sample_bank(setting)
+    hashes = pinned_hashes()
+    if setting.key in hashes:
+        require_hash(bank, hashes[setting.key], f"setting {setting.key!r}")
+    return bank

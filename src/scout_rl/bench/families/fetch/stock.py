@@ -1,0 +1,64 @@
+"""The unmodified ``FetchPickAndPlace-v4`` of one context."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl.bench.families.family import States
+from scout_rl.bench.families.fetch import codec, contexts
+from scout_rl.bench.families.fetch.simulator import Simulator, stock_env
+from scout_rl.bench.families.goal_stock import GoalStock, GoalView, render_options
+from scout_rl.bench.families.mujoco_batch import Array
+
+
+class StockFetch(GoalStock):
+    """The stock reset draws an object and a goal; here they are the context's."""
+
+    success_key = "is_success"
+
+    def __init__(self, simulator: Simulator, context: Mapping[str, Array], pixels: int = 0) -> None:
+        contexts.check({name: np.asarray(array)[None] for name, array in context.items()})
+        super().__init__(stock_env(**render_options(pixels)), simulator.max_steps)
+        self.layout = simulator.pool.layout
+        self.object_xy, self.goal = np.array(context["object_xy"]), np.array(context["goal"])
+
+    def start(self) -> GoalView:
+        """The stock reset; then its last lines again, with the context's object and goal."""
+        env = self.env
+        env.reset(seed=0)
+        place = env._utils.get_joint_qpos(env.model, env.data, "object0:joint")
+        place[:2] = self.object_xy
+        env._utils.set_joint_qpos(env.model, env.data, "object0:joint", place)
+        env.data.qacc_warmstart[:] = 0  # the stock reset computes forces once, not twice
+        mujoco.mj_forward(env.model, env.data)
+        env.goal = self.goal.copy()
+        return self.seen(env._get_obs())
+
+    def put(self, state: Mapping[str, Array]) -> GoalView:
+        """Physics, what the stock observation reads a substep late, and the goal."""
+        codec.restore_stock(self.env, state)
+        for name in self.layout.derived:
+            getattr(self.env.data, name)[...] = state[name]
+        return self.seen(self.env._get_obs())
+
+    def read(self) -> States:
+        """As the batch simulator names them."""
+        derived = {name: np.array(getattr(self.env.data, name)) for name in self.layout.derived}
+        identity = {name: array[0] for name, array in self.layout.identity(1).items()}
+        return {**codec.read_stock(self.env), **derived, **identity}
+
+    def render(self) -> NDArray[np.uint8]:
+        """The stock picture; drawing moves the goal's site and recomputes what a step reads: both are put back."""
+        state, sites = self.state(), self.env.model.site_pos.copy()
+        picture = super().render()
+        self.env.model.site_pos[:] = sites
+        self.put(state)
+        return picture
+
+    def is_success(self) -> bool:
+        """Within 5 cm."""
+        return bool(self.env._is_success(self.env._get_obs()["achieved_goal"], self.env.goal))

@@ -1,0 +1,90 @@
+"""One unmodified MuJoCo environment of a context behind the contract's `StockEnv`: what all three families share.
+
+The horizon is the setting's and the observation the goal observation that the batch simulator shows; everything else is
+the stock environment's own.
+"""
+
+from __future__ import annotations
+
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl.bench.families.family import Seen, States
+from scout_rl.ladders.picture import mujoco_renders
+
+Array = NDArray[Any]
+GoalView = dict[str, NDArray[np.float64]]
+"""``observation``, ``achieved_goal`` and ``desired_goal`` of one environment."""
+
+
+def render_options(pixels: int) -> dict[str, Any]:
+    """What a stock environment is made with to be rendered in a square of ``pixels``; nothing for 0."""
+    if not pixels:
+        return {}
+    if not mujoco_renders():
+        raise ValueError("MuJoCo finds no offscreen GL here to render with: set MUJOCO_GL to osmesa or egl.")
+    return {"render_mode": "rgb_array", "width": pixels, "height": pixels}
+
+
+class GoalStock(ABC):
+    """The stock semantics are the environment's; a family says how its context is put there and what is seen."""
+
+    success_key: str
+    """Where the stock step says in its info that it succeeded."""
+
+    def __init__(self, env: Any, max_steps: int) -> None:
+        self.env = env
+        self.max_steps = max_steps
+        self.step_count = 0
+        weakref.finalize(self, env.close).atexit = False  # frees its renderer
+
+    @abstractmethod
+    def start(self) -> GoalView:
+        """A stock reset with the context's own start and goal."""
+
+    @abstractmethod
+    def put(self, state: Mapping[str, Array]) -> GoalView:
+        """The named arrays of one state into the environment."""
+
+    @abstractmethod
+    def read(self) -> States:
+        """The named arrays of the present state, all but ``step_count``."""
+
+    @abstractmethod
+    def is_success(self) -> bool:
+        """The stock success indicator of the present state."""
+
+    def seen(self, observation: Any) -> GoalView:
+        """The stock observation as the batch simulator shows it."""
+        return {name: np.array(array) for name, array in observation.items()}
+
+    def reset(self) -> GoalView:
+        """Start the context as the stock environment does."""
+        self.step_count = 0
+        return self.start()
+
+    def restore(self, state: Mapping[str, Array]) -> GoalView:
+        """Start an episode in the named arrays of one state, or continue it where its step counter is not 0."""
+        shown = self.put(state)
+        self.step_count = int(state["step_count"])
+        return shown
+
+    def state(self) -> States:
+        """The named arrays of the present state."""
+        return {**self.read(), "step_count": np.array(self.step_count, dtype=np.int32)}
+
+    def step(self, action: Any) -> Seen:
+        """One stock step."""
+        observation, _, terminated, _, info = self.env.step(np.asarray(action))
+        self.step_count += 1
+        over = bool(terminated) or self.step_count >= self.max_steps
+        return Seen(self.seen(observation), bool(info[self.success_key]), over)
+
+    def render(self) -> NDArray[np.uint8]:
+        """The stock picture."""
+        return np.asarray(self.env.render(), dtype=np.uint8)

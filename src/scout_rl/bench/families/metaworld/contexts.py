@@ -1,0 +1,167 @@
+"""A Meta-World context: a task and its vector (the object's start and the goal), as the stock tasks draw it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl.bench.families.family import States
+from scout_rl.bench.families.metaworld import codec
+from scout_rl.bench.families.metaworld.tasks import TASKS, Array, stock, task_index
+from scout_rl.bench.settings.bank import ContextBank
+from scout_rl.bench.settings.settings import Setting
+
+DECIMALS = 6
+"""Vectors are rounded to micrometres, so that a bank has the same hash on every processor."""
+_MAX_CANDIDATES = 10_000
+MOCAP_QUAT = np.array([1.0, 0.0, 1.0, 0.0])
+"""How the stock environment holds the hand."""
+_RESET_STEPS, FRAME_SKIP = 50, 5
+_OPEN = np.array([-1.0, 1.0])
+"""The actuator controls of the open gripper."""
+
+
+def tasks_of(setting: Setting) -> tuple[int, ...]:
+    """The indices of the setting's tasks, one an evaluation group: ``"push-v3+shelf-place-v3"``."""
+    found = tuple(task_index(name) for name in setting.task.split("+"))
+    if len(found) != len(setting.groups):
+        raise ValueError(f"setting {setting.key!r} has {len(found)} tasks and {len(setting.groups)} groups")
+    return found
+
+
+def sample_bank(setting: Setting) -> ContextBank:
+    """Uniform within each stock task's ranges, at least its separation apart; one group a task."""
+    generator = np.random.default_rng(setting.bank_seed)
+    task, vector, held_out, label = [], [], [], []
+    for part, n in ((False, setting.n_train), (True, setting.n_held_out)):
+        counts = [round(group.share * n) for group in setting.groups[:-1]]
+        for group, (index, count) in enumerate(zip(tasks_of(setting), [*counts, n - sum(counts)], strict=True)):
+            vector += [_sample(index, generator) for _ in range(count)]
+            task += [index] * count
+            held_out += [part] * count
+            label += [group] * count
+    labels = np.array(label, dtype=np.int64)
+    return ContextBank(
+        contexts={"task": np.array(task, dtype=np.int32), "vector": np.stack(vector)},
+        is_held_out=np.array(held_out),
+        oracle_group=labels if setting.oracle_sees_groups else np.zeros_like(labels),
+        evaluation_group=labels,
+    )
+
+
+def _sample(index: int, generator: np.random.Generator) -> NDArray[np.float64]:
+    facts = stock(index)
+    for _ in range(_MAX_CANDIDATES):
+        vector = np.round(generator.uniform(facts.context_low, facts.context_high), DECIMALS)
+        if _separation(vector) >= TASKS[index].separation:
+            return vector
+    raise ValueError(f"{TASKS[index].name}: no vector of {_MAX_CANDIDATES} keeps object and goal apart")
+
+
+def _separation(vector: Array) -> float:
+    return float(np.linalg.norm(vector[:2] - vector[3:5]))
+
+
+def check(contexts: Mapping[str, Array]) -> None:
+    """Refuse contexts that the stock task cannot draw; on too close a pair its reset would never end."""
+    for i, (index, vector) in enumerate(zip(contexts["task"], contexts["vector"], strict=True)):
+        if not 0 <= index < len(TASKS):
+            raise ValueError(f"context {i}: its task is {int(index)}, and there are {len(TASKS)} tasks")
+        facts, task = stock(int(index)), TASKS[int(index)]
+        outside = ~((vector >= facts.context_low) & (vector <= facts.context_high))
+        if outside.any():
+            k = int(np.argmax(outside))
+            what = f"{'object' if k < 3 else 'goal'} {'xyz'[k % 3]}"
+            raise ValueError(
+                f"context {i}: {what} is {vector[k]:g}, outside the {facts.context_low[k]:g} to "
+                f"{facts.context_high[k]:g} of {task.name}"
+            )
+        if _separation(vector) < task.separation:
+            raise ValueError(
+                f"context {i}: object and goal are {_separation(vector):.3f} m apart, and {task.name} needs "
+                f"{task.separation:g} m"
+            )
+
+
+def target_starts(contexts: Mapping[str, Array]) -> States:
+    """The level-0 states [contexts, ...]: bit for bit the stock reset's.
+
+    A stock reset drives the hand to its place (250 ``mj_step``, the same for every context) and then puts object, goal
+    and shelf where the vector says. The first half is done once a task.
+    """
+    check(contexts)
+    task = np.asarray(contexts["task"], dtype=np.int32)
+    placed = [_place(int(index), vector) for index, vector in zip(task, contexts["vector"], strict=True)]
+    vectors, goal, shelf, object_start = (np.stack(column) for column in zip(*placed, strict=True))
+    return {
+        **codec.unpack(vectors),
+        "goal": goal,
+        "shelf": shelf,
+        "object_start": object_start,
+        **codec.identity(task),
+        "task": task,
+        "step_count": np.zeros(len(task), dtype=np.int32),
+    }
+
+
+def _place(index: int, vector: Array) -> tuple[Array, Array, Array, Array]:
+    """MuJoCo's state, goal, shelf and object start of one context, in the stock order of calls."""
+    facts, (ready, height) = stock(index), _hand_ready(index)
+    model, data = _scratch(index)
+    mujoco.mj_setState(model, data, ready, codec.BITS)
+    if facts.shelf is None:
+        shelf = np.zeros(3)
+        goal = vector[3:].copy()
+    else:
+        shelf = (vector - np.array([0, 0, 0, 0, 0, 0.3]))[3:]
+        model.body_pos[facts.shelf] = shelf
+        mujoco.mj_forward(model, data)
+        goal = model.site("goal").pos + shelf
+    if TASKS[index].name == "push-v3":
+        goal[2] = height
+    # Pick-place takes the vector's own height, the other two the height of the resting object.
+    object_start = np.array([*vector[:2], vector[2] if TASKS[index].name == "pick-place-v3" else height])
+    place_object(data, object_start)
+    mujoco.mj_forward(model, data)
+    state = np.empty(codec.SIZE)
+    mujoco.mj_getState(model, data, state, codec.BITS)
+    return state, goal, shelf, object_start
+
+
+def place_object(data: Any, position: Array) -> None:
+    """The object at rest at a position, as the stock ``_set_obj_xyz``."""
+    data.qpos[9:12] = position
+    data.qvel[9:15] = 0
+
+
+@cache
+def _hand_ready(index: int) -> tuple[Array, float]:
+    """MuJoCo's state after the stock ``_reset_hand``, and the height at which the object then rests on the table."""
+    facts = stock(index)
+    data = mujoco.MjData(facts.model)
+    move_hand(facts.model, data, facts.hand_init)
+    state = np.empty(codec.SIZE)
+    mujoco.mj_getState(facts.model, data, state, codec.BITS)
+    return state, float(data.xpos[facts.object, 2])
+
+
+def move_hand(model: Any, data: Any, place: Array) -> None:
+    """The stock ``_reset_hand``, to any place: the open hand is drawn there and comes to rest."""
+    for _ in range(_RESET_STEPS):
+        data.mocap_pos[0] = place
+        data.mocap_quat[0] = MOCAP_QUAT
+        data.ctrl[:] = _OPEN
+        mujoco.mj_step(model, data, FRAME_SKIP)
+
+
+@cache
+def _scratch(index: int) -> tuple[Any, Any]:
+    """A model and data of one's own to place things in."""
+    model = copy.copy(stock(index).model)
+    return model, mujoco.MjData(model)

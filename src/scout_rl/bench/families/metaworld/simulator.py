@@ -1,0 +1,243 @@
+"""n stock Meta-World environments stepped as one batch, with the same results.
+
+A stock step spends three quarters of its time on its shaped reward and its observation. Here the reward is success - 1
+(``stock_reward.py`` computes the shaped one for those who ask) and observations are assembled for the whole batch.
+Environments of different tasks may stand in one batch.
+The goal is no part of the physics, but a shelf is, and it stands in the model: each thread has a shelf model of its own
+and moves the shelf there before it steps an environment. A copy of the model (23 MB) an environment would be as exact.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import mujoco
+import numpy as np
+from mujoco import mj_forward, mj_step
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from scout_rl.bench.families.family import States
+from scout_rl.bench.families.goal_batch import GoalObservation, Transition
+from scout_rl.bench.families.metaworld import codec
+from scout_rl.bench.families.metaworld.contexts import FRAME_SKIP, MOCAP_QUAT
+from scout_rl.bench.families.metaworld.tasks import TASKS, Array, stock
+from scout_rl.bench.families.worker_threads import worker_threads
+from scout_rl.bench.hardware import n_usable_cores
+
+ACTION_SCALE = 1.0 / 100
+"""Metres that an action of 1 moves the hand's target by."""
+N_ACTIONS, N_FRAME = 4, 18
+_BOTH_FINGERS = np.array([1, -1], dtype=np.int8)
+_RADIUS = np.array([task.radius for task in TASKS])
+_shelf_models = threading.local()
+
+
+class Environment:
+    """One ``MjData`` of a task, with views into it that stay valid."""
+
+    def __init__(self, index: int) -> None:
+        facts = stock(index)
+        self.index, self.facts, self.data = index, facts, mujoco.MjData(facts.model)
+        self.ctrl: Array = self.data.ctrl
+        self.mocap_pos: Array = self.data.mocap_pos[0]
+        self.mocap_quat: Array = self.data.mocap_quat[0]
+        self.warmstart: Array = self.data.qacc_warmstart
+        bodies = (facts.hand, facts.right_claw, facts.left_claw, facts.object)
+        xmat: Array = self.data.geom_xmat[facts.object_geom]
+        self.parts: tuple[Array, ...] = (*(self.data.xpos[body] for body in bodies), xmat)
+
+    def model(self, shelf: Array) -> Any:
+        """The model, in this thread, with the shelf in its place."""
+        if self.facts.shelf is None:
+            return self.facts.model
+        model = getattr(_shelf_models, "model", None)
+        if model is None:
+            model = _shelf_models.model = copy.copy(self.facts.model)
+            _shelf_models.place = model.body_pos[self.facts.shelf]
+        _shelf_models.place[:] = shelf
+        return model
+
+    def restore(self, vector: Array, shelf: Array) -> None:
+        """Put MuJoCo's part of a state back."""
+        model = self.model(shelf)
+        mujoco.mj_setState(model, self.data, vector, codec.BITS)
+        mujoco.mj_forward(model, self.data)
+        self.warmstart[:] = vector[codec.WARMSTART]  # mj_forward overwrote it
+
+    def step(self, control: Array, target: Array, shelf: Array, row: Array) -> None:
+        """The stock step; ``mj_forward`` is part of it, as it changes the warmstart. Then ``read``.
+
+        As little Python as can be: whatever runs here keeps the other threads from the interpreter.
+        """
+        data, model = self.data, self.facts.model if self.facts.shelf is None else self.model(shelf)
+        self.ctrl[:] = control
+        self.mocap_pos[:] = target
+        self.mocap_quat[:] = MOCAP_QUAT
+        mj_step(model, data, FRAME_SKIP)
+        mj_forward(model, data)
+        self.read(row)
+
+    def read(self, row: Array) -> None:
+        """Hand, claws and object [12] and the object's rotation matrix [9] into one row."""
+        row[:3], row[3:6], row[6:9], row[9:12], row[12:] = self.parts
+
+    def pads_touch(self) -> bool:
+        """Whether both finger pads press on the object: the stock ``touching_main_object``."""
+        contact = self.data.contact
+        pair, address = contact.geom, contact.efc_address
+        on_object = (pair == self.facts.object_geom).any(axis=1) & (address >= 0)
+        force = self.data.efc_force
+        return all(force[address[on_object & (pair == pad).any(axis=1)]].sum() > 0 for pad in self.facts.pads)
+
+
+class Handle:
+    """n environments in the middle of their episodes."""
+
+    def __init__(self, environments: list[Environment], states: Mapping[str, Array]) -> None:
+        self.environments = environments
+        self.n = len(environments)
+        self.task = np.array(states["task"], dtype=np.int32)
+        self.goal, self.shelf, self.object_start = (
+            np.array(states[name], dtype=np.float64) for name in ("goal", "shelf", "object_start")
+        )
+        self.step_count = np.array(states["step_count"], dtype=np.int32)
+        facts = [environment.facts for environment in environments]
+        self.observation_low, self.observation_high, self.mocap_low, self.mocap_high = (
+            np.stack([getattr(f, name) for f in facts])
+            for name in ("observation_low", "observation_high", "mocap_low", "mocap_high")
+        )
+        self.radius = _RADIUS[self.task]
+        self.rows = np.empty((self.n, 21))
+        self.parts = [(e.step, place, row) for e, place, row in zip(environments, self.shelf, self.rows, strict=True)]
+        """What each environment's step takes that never changes."""
+        self.frame = np.empty((self.n, N_FRAME))
+        self.seen: GoalObservation = {}
+
+
+class Simulator:
+    """The stock semantics: an integrating mocap target, 5 substeps, success within the task's radius of the goal."""
+
+    def __init__(self, max_steps: int, n_threads: int | None = None) -> None:
+        self.max_steps = max_steps
+        self.n_actions = N_ACTIONS
+        self.threads = worker_threads(n_usable_cores() if n_threads is None else n_threads)
+        self._idle: dict[int, list[Environment]] = {index: [] for index in range(len(TASKS))}
+
+    def reset_to(self, states: Mapping[str, Array]) -> Handle:
+        """Restore named arrays [n, ...]; as after a stock reset, the previous frame is the current one."""
+        codec.check(states)
+        environments = [self._lend(int(index)) for index in states["task"]]
+        handle = Handle(environments, states)
+        weakref.finalize(handle, self._give_back, environments).atexit = False
+        vectors, shelf, rows = codec.pack(states), handle.shelf, handle.rows
+
+        def restore(i: int) -> None:
+            environments[i].restore(vectors[i], shelf[i])
+            environments[i].read(rows[i])
+
+        self.threads.each(restore, handle.n)
+        handle.frame = _frame(rows)
+        handle.seen = goal_view(np.concatenate([handle.frame, handle.frame, handle.goal], axis=1))
+        return handle
+
+    def get_states(self, state: Handle) -> States:
+        """The named arrays [n, ...] from which ``reset_to`` continues bit for bit."""
+        vectors = np.empty((state.n, codec.SIZE))
+        for environment, vector in zip(state.environments, vectors, strict=True):
+            mujoco.mj_getState(environment.facts.model, environment.data, vector, codec.BITS)
+        own = {name: getattr(state, name).copy() for name in ("goal", "shelf", "object_start", "task", "step_count")}
+        return {**codec.unpack(vectors), **own, **codec.identity(state.task)}
+
+    def observe(self, state: Handle) -> GoalObservation:
+        """What a policy sees."""
+        return {name: array.copy() for name, array in state.seen.items()}
+
+    def is_success(self, state: Handle) -> NDArray[np.bool_]:
+        """The stock success indicator of the states themselves."""
+        return near(state.seen["achieved_goal"], state.goal, state.radius)
+
+    def goal_radius(self, state: Handle) -> NDArray[np.float64]:
+        """[n]: the stock threshold of each task."""
+        return np.asarray(state.radius)
+
+    def pads_touch(self, state: Handle) -> NDArray[np.bool_]:
+        """Whether both finger pads press on the object."""
+        return np.array([environment.pads_touch() for environment in state.environments])
+
+    def step(self, state: Handle, action: Any) -> tuple[Handle, Transition]:
+        """One step of every environment."""
+        action = _checked(action, state.n)
+        target = np.array([environment.mocap_pos for environment in state.environments])
+        target = (target + action[:, :3] * ACTION_SCALE).clip(state.mocap_low, state.mocap_high)
+        parts, controls, targets = state.parts, list(action[:, 3:] * _BOTH_FINGERS), list(target)
+
+        def one(i: int) -> None:
+            step, shelf, row = parts[i]
+            step(controls[i], targets[i], shelf, row)
+
+        self.threads.each(one, state.n)
+        previous, state.frame = state.frame, _frame(state.rows)
+        stacked = np.concatenate([state.frame, previous, state.goal], axis=1)
+        state.seen = goal_view(stacked.clip(state.observation_low, state.observation_high))
+        state.step_count += 1
+        success = self.is_success(state)
+        never = np.zeros(state.n, dtype=np.bool_)
+        reward = success.astype(np.float64) - 1.0
+        return state, Transition(self.observe(state), reward, success, never, state.step_count >= self.max_steps)
+
+    def _lend(self, index: int) -> Environment:
+        idle = self._idle[index]
+        return idle.pop() if idle else Environment(index)
+
+    def _give_back(self, environments: list[Environment]) -> None:
+        for environment in environments:
+            self._idle[environment.index].append(environment)
+
+
+def stock_observation(seen: GoalObservation) -> NDArray[np.float64]:
+    """The stock observation [n, 39] of a goal observation."""
+    return np.concatenate([seen["observation"][:, : 2 * N_FRAME], seen["desired_goal"]], axis=1)
+
+
+def _checked(action: Any, n: int) -> Array:
+    """Actions clipped to [-1, 1]; floats keep their type, for the stock step computes in it."""
+    action = np.asarray(action)
+    if action.shape != (n, N_ACTIONS):
+        raise ValueError(f"actions have shape {action.shape}, and not {(n, N_ACTIONS)}.")
+    if not np.isfinite(action).all():
+        raise ValueError(f"the action of environment {int(np.argwhere(~np.isfinite(action))[0, 0])} is not finite.")
+    action = action if action.dtype.kind == "f" else action.astype(np.float64)
+    return np.asarray(action.clip(-1.0, 1.0))
+
+
+def _frame(rows: Array) -> NDArray[np.float64]:
+    """[n, 18] of the raw rows: hand, gripper opening, object, its quaternion, and the stock padding."""
+    frame = np.zeros((len(rows), N_FRAME))
+    apart = rows[:, 3:6] - rows[:, 6:9]
+    frame[:, :3] = rows[:, :3]
+    frame[:, 3] = (np.sqrt(np.vecdot(apart, apart)) / 0.1).clip(0.0, 1.0)
+    frame[:, 4:7] = rows[:, 9:12]
+    frame[:, 7:11] = Rotation.from_matrix(rows[:, 12:].reshape(-1, 3, 3), assume_valid=True).as_quat()
+    return frame
+
+
+def goal_view(stacked: NDArray[np.float64]) -> GoalObservation:
+    """The goal moved out of stock observations [n, 39]; zeros are left there, as where the stock task hides it."""
+    hidden = stacked.copy()
+    hidden[:, 2 * N_FRAME :] = 0.0
+    return {
+        "observation": hidden,
+        "achieved_goal": stacked[:, 4:7].copy(),
+        "desired_goal": stacked[:, 2 * N_FRAME :].copy(),
+    }
+
+
+def near(achieved: Array, goal: Array, radius: Array | float) -> NDArray[np.bool_]:
+    """Within the radius, computed as ``np.linalg.norm`` does for one vector, to the last bit."""
+    apart = achieved - goal
+    return np.asarray(np.sqrt(np.vecdot(apart, apart)) <= radius)

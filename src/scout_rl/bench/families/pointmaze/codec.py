@@ -1,0 +1,26 @@
+"""PointMaze states as named arrays, and the way from there into the stock environment and back.
+
+A state is MuJoCo's integration state (position and velocity, the last force, the solver's warmstart), the goal, and the
+step counter. The batch simulator restores many at once; here is the single stock environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scout_rl.bench.families.mujoco_batch import Array, read_data, restore_data
+
+
+def restore_stock(env: Any, state: Mapping[str, Array]) -> None:
+    """Put a stock environment into one start."""
+    base = env.unwrapped
+    restore_data(base.point_env.model, base.point_env.data, state)
+    base.goal = state["goal"].copy()
+    base.update_target_site_pos()
+
+
+def read_stock(env: Any) -> dict[str, Array]:
+    """The integration state and the goal of a stock environment, by name."""
+    base = env.unwrapped
+    return {**read_data(base.point_env.model, base.point_env.data), "goal": base.goal.copy()}

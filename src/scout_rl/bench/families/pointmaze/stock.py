@@ -1,0 +1,52 @@
+"""The unmodified PointMaze environment of one context."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from scout_rl.bench.families.family import States
+from scout_rl.bench.families.goal_stock import GoalStock, GoalView, render_options
+from scout_rl.bench.families.mujoco_batch import Array
+from scout_rl.bench.families.pointmaze import codec, contexts
+from scout_rl.bench.families.pointmaze.simulator import SUCCESS_DISTANCE, Simulator, stock_env
+
+
+class StockMaze(GoalStock):
+    """The stock reset draws a start and a goal; here they are the context's."""
+
+    success_key = "success"
+
+    def __init__(self, simulator: Simulator, context: Mapping[str, Array], pixels: int = 0) -> None:
+        contexts.check(simulator.maze, {name: np.asarray(array)[None] for name, array in context.items()})
+        super().__init__(stock_env(simulator.task, **render_options(pixels)), simulator.max_steps)
+        self.layout = simulator.pool.layout
+        self.position, self.goal = np.array(context["start"]), np.array(context["goal"])
+
+    def start(self) -> GoalView:
+        """The stock reset; then its last lines again, with the context's start and goal."""
+        env = self.env
+        env.reset(seed=0)
+        env.goal = self.goal.copy()
+        env.update_target_site_pos()
+        env.point_env.init_qpos[:2] = self.position
+        observation, _ = env.point_env.reset()
+        return self.seen(env._get_obs(observation))
+
+    def put(self, state: Mapping[str, Array]) -> GoalView:
+        """Physics and goal."""
+        codec.restore_stock(self.env, state)
+        return self._present()
+
+    def read(self) -> States:
+        """As the batch simulator names them."""
+        identity = {name: array[0] for name, array in self.layout.identity(1).items()}
+        return {**codec.read_stock(self.env), **identity}
+
+    def is_success(self) -> bool:
+        """Within 0.45."""
+        return bool(np.linalg.norm(self._present()["achieved_goal"] - self.env.goal) <= SUCCESS_DISTANCE)
+
+    def _present(self) -> GoalView:
+        return self.seen(self.env._get_obs(self.env.point_env._get_obs()[0]))

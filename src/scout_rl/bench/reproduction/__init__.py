@@ -1,0 +1,1 @@
+"""Our results beside the paper's: verdicts, pairs of runs, and the pages made from them."""

@@ -1,0 +1,85 @@
+"""How long one seed takes, setting by setting and machine by machine: from the records' own clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from string import ascii_uppercase
+
+from scout_rl.report.measure.comparison import Runs
+from scout_rl.report.measure.metrics import Summary
+from scout_rl.report.measure.names import bracket, unusual
+from scout_rl.report.measure.tables import MISSING, Table
+
+TITLE = "How long one seed takes, setting by setting"
+NOTE = (
+    "Wall time of training and evaluation, whatever else the machine was doing; mean over the runs. A setting's last "
+    "row is the sum: one seed of each of its conditions that are there, one after the other."
+)
+
+
+class Machines:
+    """Kinds of machines and versions, each with a letter."""
+
+    def __init__(self) -> None:
+        self.letters: dict[str, str] = {}
+
+    def letter(self, run: Summary) -> str:
+        """Of what a run was made on."""
+        return self.letters.setdefault(made_on(run), _letter(len(self.letters)))
+
+
+def durations_table(blocks: Sequence[Runs]) -> Table:
+    """One row a condition and kind of machine; by setting, with the sums."""
+    machines = Machines()
+    rows: list[list[str]] = []
+    for setting, mine in groupby(sorted(blocks, key=lambda b: (b.setting, b.label)), key=lambda b: b.setting):
+        found = [
+            (machines.letter(runs[0]), condition.label + bracket(unusual(block.fields)), runs)
+            for block in mine
+            for condition in block.conditions
+            for runs in _by_machine(condition.runs)
+        ]
+        for letter in sorted({letter for letter, _, _ in found}):
+            here = [(label, runs) for machine, label, runs in found if machine == letter]
+            rows += [_row(setting, label, runs, letter) for label, runs in here]
+            total = sum(_mean(runs) for _, runs in here)
+            each = f"{len(here)} conditions" if len(here) > 1 else "1 condition"
+            rows.append([setting, f"**{each}**", MISSING, MISSING, f"**{total / 60:.1f}**", MISSING, letter])
+    told = [f"{letter}: {machine}." for machine, letter in machines.letters.items()]
+    header = ["setting", "condition", "runs", "windows", "minutes a seed", "seconds a window", "on"]
+    return Table(TITLE, header, rows, ["  \n".join([NOTE, *told])])
+
+
+def made_on(run: Summary) -> str:
+    """Machine and versions in words, as far as the record tells."""
+    on, versions = run.about.ran_on, run.about.versions
+    words = [versions.get("machine", "unknown machine")]
+    words += [f"{name} {versions[name]}" for name in ("python", "jax") if name in versions]
+    if not on:
+        return f"{', '.join(words)}; processor, cores, number of threads and backend unknown"
+    device = on["device"] if on["backend"] != "cpu" else "CPU"
+    counts = ", ".join(f"{on[name]} {name if on[name] != 1 else name[:-1]}" for name in ("cores", "threads"))
+    return f"{on['processor']}, {counts}, learner on {device}; {', '.join(words)}"
+
+
+def _row(setting: str, label: str, runs: Sequence[Summary], letter: str) -> list[str]:
+    windows = sorted({run.about.windows for run in runs})
+    pace = sum(run.about.seconds for run in runs) / sum(run.about.windows for run in runs)
+    counts = ", ".join(str(n) for n in windows)
+    return [setting, label, str(len(runs)), counts, f"{_mean(runs) / 60:.1f}", f"{pace:.2f}", letter]
+
+
+def _mean(runs: Sequence[Summary]) -> float:
+    return sum(run.about.seconds for run in runs) / len(runs)
+
+
+def _by_machine(runs: Sequence[Summary]) -> list[list[Summary]]:
+    timed = sorted((run for run in runs if run.about.seconds), key=made_on)
+    return [list(found) for _, found in groupby(timed, key=made_on)]
+
+
+def _letter(index: int) -> str:
+    """A to Z, then A1, B1, and so on."""
+    turn, at = divmod(index, len(ascii_uppercase))
+    return ascii_uppercase[at] + (str(turn) if turn else "")

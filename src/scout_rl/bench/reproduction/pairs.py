@@ -1,0 +1,195 @@
+"""docs/pairs.md from the committed records of development runs alone, each beside one that differs in one thing:
+``python -m scout_rl.bench.reproduction.pairs results-development docs docs/disagreements.md``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from scout_rl.bench.reproduction.marks import put_into
+from scout_rl.records.compact import KINDS
+from scout_rl.report.measure.comparison import Runs, evaluated, scores, window_of
+from scout_rl.report.measure.conditions import REFERENCE, Block, Condition, group
+from scout_rl.report.measure.metrics import RETREAT, Summary, summarise
+from scout_rl.report.measure.names import slug
+from scout_rl.report.measure.stuck import gate_constant
+from scout_rl.report.measure.tables import MISSING, Table, shown, titled
+from scout_rl.report.read.run import Run
+from scout_rl.report.read.runs import find, load
+from scout_rl.report.show import figures
+
+LAST = 5
+"""Evaluations whose mean is told instead of the last one: single ones swing."""
+MARK = "evidence gate"
+"""Where the page of reasons has its table."""
+PROBE = KINDS.index("antistall")
+SCHEDULED = ("anneal", "reverse")
+"""Rules whose pace is given in windows: how fast they are says how long their schedule is."""
+FASTER_GATE: dict[str, object] = {"n_min": 5}
+"""What the evidence gate is compared with."""
+INTRODUCTION = f"""# Pairs: one thing varied at a time
+
+Runs on development seeds that differ in one thing, behind the reasons in [disagreements](disagreements.md). This page
+is generated: `make results` rebuilds it from `results-development/` alone, and no number on it is typed in. The runs
+are those of `campaigns/reasons.toml`, whole; `scout campaign campaigns/reasons.toml --next 1` makes the next one that
+is missing, and `scout repeat results-development/SETTING/RULE/SEED.npz` trains one again and compares.
+
+One seed is a first impression ([how much it says](disagreements.md#how-much-one-seed-says)). Several seeds stand side
+by side, in order. *AUC*: of the worst group, over the windows that the table names. *Solved at*: the window at which
+the worst group reaches 0.9 and then stays above 0.8 twice. *Last {LAST}*: mean of the last {LAST} evaluations, each
+group. *Probes*: of the moves toward harder starts, how many were probes of a stall (antistall).
+"""
+GATE = """`scout` with its own `n_min` of 15 outcomes a move, and with 5; beside them the fastest rule of the same table
+that waits for nobody."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs that stand in one table: of one setting and preset, under whatever else was varied."""
+
+    title: str
+    protocols: tuple[Runs, ...]
+    """What differs in rule and constants alone."""
+    rows: Runs
+    """All of them as one block; labels say whatever tells the rows apart."""
+
+
+def write(records: Path, docs: Path, reasons: Path | None = None) -> Path:
+    """Write ``docs/pairs.md`` and its figures; the table of the evidence gate goes into ``reasons`` as well."""
+    probes: dict[str, str] = {}
+    summaries = []
+    for path in find([records]):
+        run = load(path)
+        summaries.append(summarise(run))
+        probes[run.about.name] = probes_of(run)
+    found = list(comparisons(summaries))
+    gate = gate_table(found)
+    if reasons is not None:
+        put_into(reasons, MARK, gate)
+    parts = [INTRODUCTION] + ([titled(gate)] if gate.rows else [])
+    for one in found:
+        parts += [titled(table(one, probes)), _picture(one, docs)]
+    page = docs / "pairs.md"
+    page.write_text("\n".join(parts).rstrip() + "\n", "utf-8")
+    return page
+
+
+def comparisons(summaries: Sequence[Summary]) -> Iterator[Comparison]:
+    """Tables in the order of settings; what tells blocks of one table apart becomes part of each row's name."""
+    together: dict[tuple[str, str], list[Runs]] = defaultdict(list)
+    for block in group(summaries):
+        whole = evaluated(block)
+        if whole is not None:
+            together[block.setting, str(block.fields.get("preset", ""))].append(whole)
+    for (setting, preset), blocks in sorted(together.items()):
+        title = f"{setting} ({preset})" if preset else setting
+        yield Comparison(title, tuple(blocks), Block(setting, title, blocks[0].fields, tuple(_rows(blocks))))
+
+
+def _rows(blocks: Sequence[Runs]) -> Iterator[Condition[Summary]]:
+    shared = set.intersection(*(set(_words(block)) for block in blocks))
+    for block in blocks:
+        own = [word for word in _words(block) if word not in shared]
+        for condition in sorted(block.conditions, key=_plainest_first):
+            words = own + [f"{name} {value}" for name, value in condition.changed.items()]
+            label = f"{condition.rule} ({', '.join(words)})" if words else condition.rule
+            yield Condition(condition.rule, label, condition.runs)
+
+
+def _words(block: Runs) -> list[str]:
+    """What the block's label has in brackets."""
+    _, _, inner = block.label.partition(" (")
+    return inner.removesuffix(")").split(", ") if inner else []
+
+
+def table(one: Comparison, probes: dict[str, str]) -> Table:
+    """A row for each condition; values of several seeds side by side."""
+    window = window_of(one.rows)
+    groups = list(one.rows.conditions[0].runs[0].groups)
+    last = f"last {LAST}: {' / '.join(groups)}" if len(groups) > 1 else f"last {LAST}"
+    header = ["run", "seeds", f"AUC, {window[0]} to {window[1]:,}", "solved at", last, "probes", "minutes", "machine"]
+    rows = []
+    for condition in one.rows.conditions:
+        runs = condition.runs
+        rows.append(
+            [
+                f"`{condition.label}`",
+                _beside(str(run.about.seed) for run in runs),
+                _beside(shown(run.worst_auc(window)) for run in runs),
+                _beside(_solved(run) for run in runs),
+                _beside(" / ".join(shown(float(run.groups[g][-LAST:].mean())) for g in groups) for run in runs),
+                _beside(probes[run.about.name] for run in runs),
+                _beside(f"{run.about.seconds / 60:.1f}" for run in runs),
+                ", ".join(sorted({run.about.machine for run in runs})),
+            ]
+        )
+    return Table(one.title, header, rows)
+
+
+def gate_table(found: Sequence[Comparison]) -> Table:
+    """Every protocol under which the rule was run with its own constants and with the faster gate."""
+    header = ["setting", "windows", "`n_min` 15: AUC; solved at", "`n_min` 5", "times as early", "a fast rule"]
+    rows = []
+    for protocol in (block for one in found for block in one.protocols):
+        slow = protocol.of(REFERENCE)
+        fast = next((c for c in protocol.conditions if c.rule == REFERENCE and c.changed == FASTER_GATE), None)
+        if slow is None or fast is None:
+            continue
+        window = window_of(protocol)
+        others = [c for c in protocol.conditions if c.rule not in SCHEDULED and not gate_constant(c.rule)]
+        best = max(others, key=lambda c: _area(c, window), default=None)
+        fastest = MISSING if best is None else f"`{best.rule}`: {_told(best, window)}"
+        early = _beside(_times(a, b) for a in slow.runs for b in fast.runs if a.about.seed == b.about.seed)
+        rows.append([f"`{protocol.label}`", f"{window[1]:,}", _told(slow, window), _told(fast, window), early, fastest])
+    return Table("The evidence gate at a glance", header, rows, [GATE])
+
+
+def _plainest_first(condition: Condition[Summary]) -> tuple[bool, str, int, str]:
+    return condition.rule != REFERENCE, condition.rule, len(condition.changed), condition.label
+
+
+def _times(slow: Summary, fast: Summary) -> str:
+    if slow.solved_window is None or not fast.solved_window:
+        return MISSING
+    return f"{slow.solved_window / fast.solved_window:.1f}"
+
+
+def probes_of(run: Run) -> str:
+    """``41 of 1,731``: moves toward harder starts that are probes; the sign for none where no frontier moves."""
+    if run.frontier is None:
+        return MISSING
+    kinds = run.moves.kind
+    return f"{np.count_nonzero(kinds == PROBE):,} of {np.count_nonzero(kinds != RETREAT):,}"
+
+
+def _area(condition: Condition[Summary], window: tuple[int, int]) -> float:
+    return float(np.mean([run.worst_auc(window) for run in condition.runs]))
+
+
+def _told(condition: Condition[Summary], window: tuple[int, int]) -> str:
+    return _beside(f"{shown(run.worst_auc(window))}; {_solved(run)}" for run in condition.runs)
+
+
+def _solved(run: Summary) -> str:
+    return "never" if run.solved_window is None else f"{run.solved_window:,}"
+
+
+def _beside(values: Iterator[str] | Sequence[str]) -> str:
+    return ", ".join(values)
+
+
+def _picture(one: Comparison, docs: Path) -> str:
+    name = figures.save_curves(one.rows, scores(one.rows), docs, f"pairs-{slug(one.title)}")
+    return f"![{one.title}: held-out success by windows]({name})\n"
+
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (3, 4):
+        sys.exit("usage: python -m scout_rl.bench.reproduction.pairs RECORDS DOCS [REASONS]")
+    print(write(*map(Path, sys.argv[1:])))

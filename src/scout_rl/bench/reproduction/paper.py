@@ -1,0 +1,72 @@
+"""The paper's numbers, as committed data with the table each stands in (``paper.toml``)."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+from scout_rl.report.measure.names import USUAL
+
+THE_PAPERS = {"doorkey-limited": "doorkey", "fetch-withingroup-push": "fetch-withingroup"}
+"""Our second version of a setting, beside the one that the paper names: the same numbers stand beside both."""
+
+
+class Number(NamedTuple):
+    """One printed number."""
+
+    setting: str
+    rule: str
+    metric: str
+    value: float
+    source: str
+    """Label of the paper's table, or its section."""
+    ladder: str = "manual"
+    levels: int = 5
+    bound: str = ""
+    """``at most`` where the paper gives a bound."""
+    difference: float | None = None
+    """SCOUT minus this rule, over paired seeds, where the paper prints that too."""
+    difference_source: str = ""
+    """Where it stands; empty: in ``source``."""
+
+    def __str__(self) -> str:
+        return f"{self.bound} {self.value:.3g}".strip() if self.value else f"{self.bound} 0".strip()
+
+
+class Secondary(NamedTuple):
+    """A measure that the paper does not judge a setting by."""
+
+    setting: str
+    metric: str
+    why: str
+    source: str
+
+
+def read(name: str) -> dict[str, Any]:
+    """A TOML file of this package."""
+    return tomllib.loads(resources.files("scout_rl.bench.reproduction").joinpath(name).read_text(encoding="utf-8"))
+
+
+@cache
+def numbers() -> tuple[Number, ...]:
+    """All of them."""
+    return tuple(Number(**row) for row in read("paper.toml")["number"])
+
+
+def number(setting: str, rule: str, metric: str, ladder: str = str(USUAL["ladder"]), levels: int = 5) -> Number | None:
+    """The paper's number, or None where it prints none."""
+    wanted = (THE_PAPERS.get(setting, setting), rule, metric, ladder, levels)
+    return next((n for n in numbers() if (n.setting, n.rule, n.metric, n.ladder, n.levels) == wanted), None)
+
+
+def secondary(setting: str, metric: str) -> Secondary | None:
+    """What the paper says against this measure in this setting; None where it says nothing."""
+    wanted = (THE_PAPERS.get(setting, setting), metric)
+    return next((s for s in _secondaries() if (s.setting, s.metric) == wanted), None)
+
+
+@cache
+def _secondaries() -> tuple[Secondary, ...]:
+    return tuple(Secondary(**row) for row in read("paper.toml")["secondary"])

@@ -1,0 +1,230 @@
+"""docs/reproduction.md and the README's table from the committed records alone:
+``python -m scout_rl.bench.reproduction.reproduction results docs README.md``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+from scout_rl.bench.reproduction import paper
+from scout_rl.bench.reproduction.durations import durations_table
+from scout_rl.bench.reproduction.glance import MARK, glance_table
+from scout_rl.bench.reproduction.headline import headline
+from scout_rl.bench.reproduction.judging import LOSES, RULES, TIE, VERDICTS
+from scout_rl.bench.reproduction.marks import put_into
+from scout_rl.bench.reproduction.verdicts import SHARE, Answer, Row, answer, rows
+from scout_rl.report.measure.comparison import Runs, bootstrap_fraction, evaluated, scores
+from scout_rl.report.measure.conditions import group
+from scout_rl.report.measure.metrics import SOLVED, Summary, summarise
+from scout_rl.report.measure.statistics import RESAMPLES
+from scout_rl.report.measure.tables import MISSING, Table, shown, shown_interval, titled
+from scout_rl.report.read.run import UNKNOWN
+from scout_rl.report.read.runs import find, load
+from scout_rl.report.show import figures
+
+METRICS = {
+    "auc": "AUC",
+    "worst_auc": "worst-group AUC",
+    "final": "final",
+    "worst_final": "worst-group final",
+    SHARE: "seeds solved",
+    "retained": "R_retain",
+    "self": "R_self",
+}
+MIXED = (
+    "Two learners in one comparison: {}. Records of one side do not say what they ran on and are from an earlier "
+    "learner, those of the other side say it; part of the difference may be the learner's."
+)
+INTRODUCTION = f"""# Reproduction
+
+What our records say, row by row, beside the paper. This page is generated: `make results` rebuilds it from `results/`
+alone, without any simulator, and no number or verdict on it is typed in.
+
+Seeds 100 to 105 are evaluation seeds; a verdict of fewer than five seeds is a first impression, not evidence. *Ours*:
+median over seeds for AUC (mean for `metaworld-conflict`), mean for final success; from three seeds on a 95% interval
+from {RESAMPLES:,} seed resamples. *Seeds solved*: the share that ends at {SOLVED} or above. *Difference*: SCOUT minus
+the rule, median over paired seeds (mean for seeds solved); for level counts, more levels minus fewer. *Paper's
+difference*: the one that it prints; ≈: the difference of its two numbers, where it prints none. Budgets, horizons and
+learners are ours ([settings](settings.md)), so compare differences, not areas.
+What was found out about rows that differ from the paper: [disagreements](disagreements.md).
+
+How long each took stands [at the end](#how-long-one-seed-takes-setting-by-setting). Any record can be trained again and
+compared: `scout repeat results/SETTING/RULE/SEED.npz` ([what that promises](report.md#repeat-a-result)).
+
+How verdicts follow from the numbers:
+
+"""
+
+
+GLANCE = """Held-out success of the worst group at the end, mean over seeds; in brackets the windows to solve (reach
+0.9, then stay above 0.8 twice): the median, and of how many seeds. Hand-built ladders, `tuned` learners.
+"""
+
+
+def write(results: Path, docs: Path, readme: Path | None = None) -> Path:
+    """Write ``docs/reproduction.md`` and its figures; the table of all settings goes into the README as well."""
+    summaries = [summarise(load(path)) for path in find([results])]
+    blocks = [b for b in (evaluated(block) for block in group(summaries)) if b is not None]
+    answers = [answer(row, blocks) for row in rows()]
+    glance = glance_table(list(dict.fromkeys(a.row.setting for a in answers)), blocks)
+    parts = [INTRODUCTION + RULES + "\n", headline(answers), _promises(summaries), titled(glance), GLANCE]
+    for setting, found in groupby(answers, key=lambda a: a.row.setting):
+        parts.append(_section(setting, list(found), blocks, docs))
+    parts.append(titled(durations_table(blocks)))
+    page = docs / "reproduction.md"
+    page.write_text("\n".join(parts).rstrip() + "\n", "utf-8")
+    if readme is not None:
+        put_into(readme, MARK, glance)
+    return page
+
+
+def _promises(runs: Sequence[Summary]) -> str:
+    old = Counter(run.about.setting for run in runs if not run.about.ran_on)
+    told = f"{len(runs)} records. "
+    if not old:
+        return told + "All say what they ran on.\n"
+    where = ", ".join(f"`{setting}` {count}" for setting, count in old.items())
+    return told + (
+        f"{old.total()} do not say what they ran on (machine: {UNKNOWN}; {where}): they are from before runs "
+        "kept that, and from an earlier learner. `scout repeat` finds differences in those that were tried; they are "
+        "to be made again.\n"
+    )
+
+
+def _section(setting: str, answers: list[Answer], blocks: Sequence[Runs], docs: Path) -> str:
+    header = ["condition", "measure", "paper", "ours", "paper's difference", "our difference", "seeds", "windows"]
+    header += ["minutes a run", "machine", "verdict"]
+    text = titled(Table(setting, header, [_cells(a) for a in answers], _notes(answers)))
+    picture = _picture(setting, blocks, docs)
+    return text + (f"\n![{setting}: held-out success by windows]({picture})\n" if picture else "")
+
+
+def _cells(a: Answer) -> list[str]:
+    row = a.row
+    theirs = f"{a.paper} ({a.paper.source})" if a.paper is not None else MISSING
+    if row.expect == LOSES:
+        theirs = f"{LOSES}; {theirs}" if a.paper is not None else LOSES
+    seeds = ", ".join(str(run.about.seed) for run in a.runs) or MISSING
+    windows = ", ".join(sorted({str(run.about.windows) for run in a.runs})) or MISSING
+    minutes = [run.about.seconds / 60 for run in a.runs if run.about.seconds]
+    machine = ", ".join(sorted({run.about.machine for run in a.runs})) or MISSING
+    verdict = f"**{a.verdict}**" if a.seeds and a.verdict in VERDICTS else a.verdict
+    return [
+        _name(row),
+        _measure(row) + (" (secondary)" if paper.secondary(row.setting, row.metric) else ""),
+        theirs,
+        shown_interval(a.ours, 3),
+        _paper_difference(a),
+        shown_interval(a.difference, 3, sign=True),
+        seeds,
+        windows,
+        shown(sum(minutes) / len(minutes), 1) if minutes else MISSING,
+        machine,
+        verdict,
+    ]
+
+
+def _name(row: Row) -> str:
+    words = [f"{row.ladder} ladder"] * (row.ladder != "manual") + [f"{row.levels} levels"] * (row.levels != 5)
+    words += [f"preset {row.preset}"] * bool(row.preset)
+    return f"`{row.rule}`" + (f" ({', '.join(words)})" if words else "")
+
+
+def _measure(row: Row) -> str:
+    return METRICS.get(row.metric, row.metric.replace(":", " "))
+
+
+def _paper_difference(a: Answer) -> str:
+    """As printed; ``≈`` where it is worked out from two printed numbers, with the bound where one of them is one."""
+    row, number = a.row, a.paper
+    if row.paper_ratio is not None:
+        return f"{row.paper_ratio:g} times"
+    if a.paper_difference is None:
+        return (row.expect if row.expect != LOSES else "") or MISSING
+    told = f"{a.paper_difference:+.2f}"
+    if row.paper_difference is not None or number is None:
+        return told
+    if number.difference is None:
+        return f"{'at least' if number.bound else '≈'} {told}"
+    return f"{told} ({number.difference_source})" if number.difference_source else told
+
+
+def _notes(answers: Sequence[Answer]) -> list[str]:
+    notes = _behind(answers)
+    notes += [f"The paper on {_name(a.row)}: {a.row.says}." for a in answers if a.row.says]
+    notes += [f"{_name(a.row)}: {a.note}." for a in answers if a.note]
+    notes += [_areas(a) for a in answers if a.row.metric == "retained" and a.areas]
+    notes += [_bootstrap(a) for a in answers if a.row.metric == "self" and a.runs]
+    told = {paper.secondary(a.row.setting, a.row.metric): _measure(a.row) for a in answers}
+    notes += [f"{m} is secondary here: {s.why} ({s.source})." for s, m in told.items() if s is not None]
+    mixed = [f"{_name(a.row)} {_measure(a.row)}" for a in answers if a.mixed]
+    if mixed:
+        notes.append(MIXED.format(", ".join(mixed)))
+    runs = {run.about.name: run for a in answers for run in a.runs}.values()
+    if runs:
+        notes.append(f"{_time(list(runs))} Versions: {_versions(list(runs))}.")
+    return ["  \n".join(notes)] if notes else []
+
+
+def _behind(answers: Sequence[Answer]) -> list[str]:
+    """By how much SCOUT is behind which rules on areas, the paper's first measure."""
+    notes = []
+    for metric in ("auc", "worst_auc"):
+        mine = [(a.row, a.difference) for a in answers if a.row.metric == metric and not a.row.compare]
+        found = [f"{_name(row)} ({d.point:+.2f})" for row, d in mine if d is not None and d.point < -TIE]
+        notes += [f"SCOUT is behind on {METRICS[metric]} here: {', '.join(found)}."] if found else []
+    return notes
+
+
+def _areas(a: Answer) -> str:
+    """What a share of gain is made of, beside the paper's."""
+    row = a.row
+    sought = (("target", "manual"), ("scout", "manual"), (row.rule, row.ladder))
+    theirs = [paper.number(row.setting, rule, "mean_auc", ladder) for rule, ladder in sought]
+    told = " / ".join(str(n) if n is not None else MISSING for n in theirs)
+    source = next((f" ({n.source})" for n in theirs if n is not None), "")
+    ours = " / ".join(shown(area, 3) for area in reversed(a.areas))
+    sides = "from the target start / with the hand-built ladder / with this one"
+    return f"{_name(row)}, mean AUC {sides}: ours {ours}, the paper's {told}{source}."
+
+
+def _bootstrap(a: Answer) -> str:
+    theirs = paper.number(a.row.setting, a.row.rule, "bootstrap", a.row.ladder)
+    beside = f"; the paper's {theirs} ({theirs.source})" if theirs is not None else ""
+    return f"{_name(a.row)}: bootstrap fraction {bootstrap_fraction(a.runs)}{beside}."
+
+
+def _time(runs: list[Summary]) -> str:
+    seeds = {run.about.seed for run in runs}
+    minutes = sum(run.about.seconds for run in runs) / 60
+    word = "seed" if len(seeds) == 1 else "seeds"
+    counted = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    return f"{counted} of {len(seeds)} {word} took {minutes:.0f} minutes together."
+
+
+def _versions(runs: list[Summary]) -> str:
+    found: dict[str, set[str]] = {}
+    for run in runs:
+        for name, version in run.about.versions.items():
+            if name != "machine":
+                found.setdefault(name, set()).add(version)
+    return ", ".join(f"{name} {'/'.join(sorted(version))}" for name, version in found.items())
+
+
+def _picture(setting: str, blocks: Sequence[Runs], docs: Path) -> str | None:
+    """Learning curves of the setting's largest block (of the worst group where there are groups)."""
+    mine = [b for b in blocks if b.setting == setting]
+    if not mine:
+        return None
+    block = max(mine, key=lambda b: (len(b.conditions), sum(len(c.runs) for c in b.conditions)))
+    return figures.save_curves(block, scores(block), docs, f"reproduction-{setting}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (3, 4):
+        sys.exit("usage: python -m scout_rl.bench.reproduction.reproduction RESULTS DOCS [README]")
+    print(write(*map(Path, sys.argv[1:])))

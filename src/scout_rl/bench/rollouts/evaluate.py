@@ -1,0 +1,86 @@
+"""Held-out evaluation: contexts that were never trained on, from the target start. There is no level argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl.bench.families.family import Family, PureFamily
+from scout_rl.bench.learners.learner import Learner
+from scout_rl.bench.learners.off_policy import OffPolicy
+from scout_rl.bench.rollouts import host as goal_rollout
+from scout_rl.bench.rollouts.device import succeeds
+from scout_rl.bench.settings.bank import BankPart
+from scout_rl.bench.settings.settings import Setting
+
+EVALUATION_KEY = 7
+"""Of the sampled policy, the same at every evaluation of every run, so that curves differ by what was learned."""
+
+
+class Evaluation(NamedTuple):
+    """The outcome of every held-out context, once each, and its mean by group."""
+
+    outcomes: NDArray[np.bool_]
+    groups: dict[str, float]
+
+    @property
+    def success(self) -> float:
+        """Over all contexts."""
+        return float(self.outcomes.mean())
+
+    @property
+    def worst(self) -> float:
+        """Over the groups."""
+        return min(self.groups.values())
+
+
+def evaluator(
+    family: Family, setting: Setting, part: BankPart, learner: Learner | OffPolicy
+) -> Callable[[Any], Evaluation]:
+    """Compile the evaluation of this setting; the result takes a learner's state."""
+    if isinstance(learner, OffPolicy):
+        outcomes = _on_host(family, setting, part, learner)
+    else:
+        outcomes = _on_device(cast(PureFamily, family), setting, part, learner)
+    return lambda state: by_group(setting, part, outcomes(state))
+
+
+def _on_device(
+    family: PureFamily, setting: Setting, part: BankPart, learner: Learner
+) -> Callable[[Any], NDArray[np.bool_]]:
+    """A sampled policy in a pure simulator: one compiled call."""
+    simulator = family.simulator(setting)
+    starts = family.batch_simulator(setting).reset_to(family.target_starts(part.contexts))
+
+    def outcomes(state: Any) -> Any:
+        return succeeds(
+            simulator, lambda seen, key: learner.act(state, seen, key), starts, jax.random.key(EVALUATION_KEY)
+        )
+
+    compiled = jax.jit(outcomes)
+    return lambda state: np.asarray(compiled(state))
+
+
+def _on_host(
+    family: Family, setting: Setting, part: BankPart, learner: OffPolicy
+) -> Callable[[Any], NDArray[np.bool_]]:
+    """The deterministic policy in a simulator on the host, all contexts as one batch."""
+    simulator: Any = family.batch_simulator(setting)
+    starts = family.target_starts(part.contexts)
+    decide, begin = jax.jit(learner.decide_rows), jax.jit(learner.policy)
+
+    def outcomes(state: Any) -> NDArray[np.bool_]:
+        policy = begin(state)
+        return goal_rollout.succeeds(simulator, lambda t, rows: np.asarray(decide(policy, rows)), starts)
+
+    return outcomes
+
+
+def by_group(setting: Setting, part: BankPart, outcomes: NDArray[np.bool_]) -> Evaluation:
+    """Split outcomes by the evaluation groups, in the setting's order."""
+    means = [float(outcomes[part.evaluation_group == g].mean()) for g in range(len(setting.groups))]
+    return Evaluation(outcomes, dict(zip((group.name for group in setting.groups), means, strict=True)))

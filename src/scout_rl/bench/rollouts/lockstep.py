@@ -1,0 +1,108 @@
+"""A policy in stock environments, all stepped together, with the action noise of our own rollouts.
+
+The noise of an action depends on the key, the step and the batch. Here they are those of `rollout.succeeds`, so the
+same views give the same actions, and every outcome must be the same as ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl.bench.families.family import BatchSimulator, StockEnv
+from scout_rl.bench.rollouts.evaluate import EVALUATION_KEY
+
+Choose = Callable[[Any, Any], NDArray[Any]]
+"""(observations [B, ...], key) to actions [B, ...]."""
+
+
+class Frame(NamedTuple):
+    """After a step, which episodes still run and which have succeeded."""
+
+    alive: NDArray[np.bool_]
+    success: NDArray[np.bool_]
+    actions: NDArray[Any]
+    observation: Any
+    """[envs, ...], an array or a dict of them."""
+
+
+def lockstep(
+    choose: Choose,
+    envs: Sequence[StockEnv],
+    first: Sequence[Any],
+    watch: Callable[[Frame], None] = lambda frame: None,
+) -> NDArray[np.bool_]:
+    """bool[envs]: which episodes succeed, each played from its ``first`` observation to its end."""
+    observation, key = stacked(first), jax.random.key(EVALUATION_KEY)
+    alive, success = np.ones(len(envs), dtype=bool), np.zeros(len(envs), dtype=bool)
+    while alive.any():
+        key, action_key = jax.random.split(key)
+        actions = choose(observation, action_key)
+        seen_by = list(unstacked(observation))
+        for i in map(int, np.flatnonzero(alive)):
+            seen = envs[i].step(actions[i])
+            seen_by[i] = seen.observation
+            success[i] |= seen.success
+            alive[i] = not seen.over
+        observation = stacked(seen_by)
+        watch(Frame(alive.copy(), success.copy(), actions, observation))
+    return success
+
+
+class Comparison(NamedTuple):
+    """The stock environments' outcomes, and where ours would have shown the policy something else."""
+
+    success: NDArray[np.bool_]
+    differs_at: NDArray[np.int64]
+    """The first step after which our simulator, given the same actions, shows another view or another outcome;
+    0: at the start; -1: nowhere."""
+
+
+def compare(
+    choose: Choose, envs: Sequence[StockEnv], simulator: BatchSimulator, starts: Mapping[str, NDArray[Any]]
+) -> Comparison:
+    """Play the contexts' own stock starts, and feed the same actions to our simulator from ``starts``."""
+    first = [env.reset() for env in envs]
+    state = simulator.reset_to(starts)
+    differs_at = np.where(_rows_differ(stacked(first), simulator.observe(state)), 0, -1)
+    was_alive, succeeded, t = np.ones(len(envs), dtype=bool), np.zeros(len(envs), dtype=bool), 0
+
+    def watch(frame: Frame) -> None:
+        nonlocal state, was_alive, succeeded, t
+        state, ours = simulator.step(state, frame.actions)
+        t += 1
+        succeeded = succeeded | (np.asarray(ours.success) & was_alive)
+        over = np.asarray(ours.terminated) | np.asarray(ours.truncated)
+        other = _rows_differ(frame.observation, ours.observation)
+        other |= (succeeded != frame.success) | (over == frame.alive)
+        differs_at[was_alive & other & (differs_at < 0)] = t
+        was_alive = frame.alive
+
+    success = lockstep(choose, envs, first, watch)
+    return Comparison(success, differs_at)
+
+
+def stacked(seen: Sequence[Any]) -> Any:
+    """Observations of n environments, arrays or dicts of arrays, as one with a leading axis of n."""
+    if isinstance(seen[0], Mapping):
+        return {name: np.stack([one[name] for one in seen]) for name in seen[0]}
+    return np.stack(seen)
+
+
+def unstacked(seen: Any) -> Sequence[Any]:
+    """The inverse."""
+    if not isinstance(seen, Mapping):
+        return list(seen)
+    names, arrays = list(seen), list(seen.values())
+    return [dict(zip(names, row, strict=True)) for row in zip(*arrays, strict=True)]
+
+
+def _rows_differ(a: Any, b: Any) -> NDArray[np.bool_]:
+    if isinstance(a, Mapping):
+        return np.any([_rows_differ(a[name], b[name]) for name in a], axis=0)  # type: ignore[no-any-return]
+    a, b = np.asarray(a), np.asarray(b)
+    return np.asarray((a != b).reshape(len(a), -1).any(axis=1))

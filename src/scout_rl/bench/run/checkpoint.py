@@ -1,0 +1,222 @@
+"""Checkpoints of a run: immutable folders, written beside and renamed, two kept; loading executes nothing.
+
+    checkpoints/000120/manifest.json   window, config hash, the SHA-256 of every other file and of the manifest itself
+    checkpoints/000120/*.npz           named arrays
+    checkpoints/shared/*.npz           what later checkpoints name again, such as the replay's older segments
+
+A folder appears under its name only when every byte of it is on disk. A folder whose hashes do not fit is passed over,
+with a sentence, for the one before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scout_rl.files.damage import DAMAGE, told
+
+SCHEMA = 1
+KEPT = 2
+SHARED = "shared"
+Arrays = Mapping[str, Any]
+
+
+class Checkpoint(NamedTuple):
+    """One checkpoint, as read and verified."""
+
+    window: int
+    parts: dict[str, dict[str, Any]]
+    """Named arrays by part (``learner``, ``curriculum``)."""
+    meta: dict[str, Any]
+    """JSON values."""
+    shared: dict[str, dict[str, Any]]
+    """Named arrays of the shared files, in their order."""
+    hashes: dict[str, str]
+    """Of the shared files; what ``write`` takes as ``kept``."""
+
+
+def write(
+    folder: Path,
+    window: int,
+    identity: str,
+    parts: Mapping[str, Arrays],
+    meta: dict[str, Any],
+    *,
+    new: Mapping[str, Arrays] | None = None,
+    kept: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Write the checkpoint of ``window``, then drop all but the newest two, and the shared files that none names.
+
+    ``new`` are shared files to be written now, ``kept`` the hashes of earlier ones that this checkpoint needs as well.
+    Returns the hashes of both: the next checkpoint's ``kept``.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    shared = dict(kept or {})
+    for name, arrays in (new or {}).items():
+        (folder / SHARED).mkdir(exist_ok=True)
+        data = _packed(arrays)
+        shared[name] = hashlib.sha256(data).hexdigest()
+        _write(folder / SHARED / f"{name}.partial", data)
+        os.replace(folder / SHARED / f"{name}.partial", folder / SHARED / f"{name}.npz")
+    final = folder / f"{window:08d}"
+    partial = folder / f"{window:08d}.partial"
+    for leftover in (partial, final):
+        if leftover.exists():
+            shutil.rmtree(leftover)
+    partial.mkdir()
+    hashes = {}
+    for name, arrays in parts.items():
+        data = _packed(arrays)
+        hashes[f"{name}.npz"] = hashlib.sha256(data).hexdigest()
+        _write(partial / f"{name}.npz", data)
+    manifest = {
+        "schema": SCHEMA,
+        "window": window,
+        "identity": identity,
+        "files": hashes,
+        "shared": shared,
+        "meta": meta,
+    }
+    _write(partial / "manifest.json", json.dumps({"sha256": _sha256(manifest), **manifest}).encode())
+    sync_folder(partial)
+    os.rename(partial, final)
+    sync_folder(folder)
+    for old in _folders(folder)[:-KEPT]:
+        shutil.rmtree(old)
+    _drop_unnamed(folder)
+    return shared
+
+
+def newest(folder: Path, identity: str, say: Callable[[str], None], *, with_shared: bool = True) -> Checkpoint | None:
+    """Return the newest checkpoint that is whole; ``say`` is told of every one that is not.
+
+    Without the shared files, which a policy does not need, they are neither read nor checked.
+    """
+    return next(whole(folder, identity, say, with_shared=with_shared), None)
+
+
+def whole(folder: Path, identity: str, say: Callable[[str], None], *, with_shared: bool = True) -> Iterator[Checkpoint]:
+    """Every checkpoint that is whole, the newest first."""
+    for path in reversed(_folders(folder)):
+        try:
+            yield _read(path, identity, with_shared)
+        except _DamagedError as damage:
+            say(f"checkpoint {path} is damaged ({damage}); falling back to the one before it")
+
+
+def kept(folder: Path) -> list[int]:
+    """The windows of all checkpoints that are there, whole or not."""
+    return [int(path.name) for path in _folders(folder)]
+
+
+def at(folder: Path, window: int, identity: str, *, with_shared: bool = True) -> Checkpoint:
+    """Return the checkpoint of that window; one that is missing or damaged is a ``ValueError``."""
+    there = {int(path.name): path for path in _folders(folder)}
+    if window not in there:
+        kept = ", ".join(str(number) for number in there) or "none"
+        raise ValueError(f"{folder} has no checkpoint of window {window}; it has {kept}")
+    try:
+        return _read(there[window], identity, with_shared)
+    except _DamagedError as damage:
+        raise ValueError(f"checkpoint {there[window]} is damaged ({damage})") from damage
+
+
+class _DamagedError(Exception):
+    """What is wrong with a checkpoint's bytes."""
+
+
+class _Manifest(NamedTuple):
+    """What a manifest says, of this version's schema."""
+
+    window: int
+    identity: str
+    files: dict[str, str]
+    shared: dict[str, str]
+    meta: dict[str, Any]
+
+
+def _read(path: Path, identity: str, with_shared: bool) -> Checkpoint:
+    manifest = _manifest(path)
+    if manifest.identity != identity:
+        raise ValueError(f"checkpoint {path} is of another config than the run's own config.json")
+    parts = {name.removesuffix(".npz"): _arrays(path / name, sha) for name, sha in manifest.files.items()}
+    wanted = manifest.shared if with_shared else {}
+    shared = {name: _arrays(path.parent / SHARED / f"{name}.npz", sha) for name, sha in wanted.items()}
+    return Checkpoint(manifest.window, parts, manifest.meta, shared, manifest.shared)
+
+
+def _manifest(path: Path) -> _Manifest:
+    """Of the checkpoint in the folder ``path``; earlier versions wrote no hash of it."""
+    try:
+        found = json.loads((path / "manifest.json").read_text("utf-8"))
+        if found.pop("sha256", None) not in (None, _sha256(found)):
+            raise ValueError("it does not have its hash")
+        schema = found["schema"]
+        if schema == SCHEMA:
+            window, shared, meta = int(found["window"]), dict(found.get("shared", {})), dict(found["meta"])
+            return _Manifest(window, str(found["identity"]), dict(found["files"]), shared, meta)
+    except DAMAGE as error:
+        raise _DamagedError(f"manifest.json: {told(error)}") from error
+    raise ValueError(f"checkpoint {path} has schema {schema!r}, this version reads {SCHEMA}")
+
+
+def _sha256(manifest: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest).encode()).hexdigest()
+
+
+def _arrays(path: Path, expected: str) -> dict[str, Any]:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise _DamagedError(f"{path.name}: {error.strerror}") from error
+    if hashlib.sha256(data).hexdigest() != expected:
+        raise _DamagedError(f"{path.name} does not have its hash")
+    with np.load(io.BytesIO(data), allow_pickle=False) as file:
+        return {key: file[key] for key in file.files}
+
+
+def _packed(arrays: Arrays) -> memoryview:
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **{name: np.asarray(array) for name, array in arrays.items()})
+    return buffer.getbuffer()
+
+
+def _drop_unnamed(folder: Path) -> None:
+    """Remove shared files that no checkpoint names; where a manifest cannot be read, nothing is removed."""
+    try:
+        named = {f"{name}.npz" for path in _folders(folder) for name in _manifest(path).shared}
+    except (_DamagedError, ValueError):
+        return
+    for path in (folder / SHARED).glob("*"):
+        if path.name not in named:
+            path.unlink()
+
+
+def _folders(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.name.isdigit())
+
+
+def _write(path: Path, data: bytes | memoryview) -> None:
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,84 @@
+"""A learner's state and its checkpoint: what is learned as a whole, the replay in segments that are written once.
+
+A segment holds the episodes that came between two checkpoints, in a file that is never changed; a checkpoint names the
+segments that its ring of episodes is made of. So saving costs what is new, however large the replay is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from scout_rl.bench.learners.episodes import GoalEpisodes
+from scout_rl.bench.learners.off_policy import GoalState
+from scout_rl.bench.learners.pytree import named, restored
+from scout_rl.bench.learners.replay import Replay
+from scout_rl.bench.run.checkpoint import Checkpoint
+
+Arrays = dict[str, Any]
+
+
+class Saved(NamedTuple):
+    """What the newest checkpoint has of the replay."""
+
+    total: int = 0
+    """Episodes that were added until then."""
+    hashes: dict[str, str] = {}  # noqa: RUF012 (never changed)
+    """Of the segments, oldest first, by their names."""
+
+    def next(self, state: Any) -> tuple[Arrays, dict[str, Arrays], Saved]:
+        """What the next checkpoint holds: the learned arrays, new segments, and the earlier ones it still needs."""
+        if not isinstance(state, GoalState):
+            return named(state), {}, self
+        ring = state.replay
+        total = int(ring.total)
+        oldest = total - min(total, ring.capacity)
+        begin = max(self.total, oldest)
+        new = {_name(begin, total): _episodes(ring, begin, total)} if total > begin else {}
+        needed = {name: sha for name, sha in self.hashes.items() if _range(name)[1] > oldest}
+        return named(state.learned), new, Saved(total, needed)
+
+    def written(self, hashes: dict[str, str]) -> Saved:
+        """After the checkpoint was written."""
+        return Saved(self.total, hashes)
+
+
+def restore(like: Any, found: Checkpoint) -> tuple[Any, Saved]:
+    """The state of a checkpoint, in the shape of ``like``, which is used up."""
+    if not isinstance(like, GoalState):
+        return restored(like, found.parts["learner"]), Saved()
+    total = max((_range(name)[1] for name in found.shared), default=0)
+    rings = [np.zeros(ring.shape, ring.dtype) for ring in like.replay.episodes]
+    for name, arrays in found.shared.items():
+        begin, end = _range(name)
+        place = np.arange(begin, end) % len(rings[0])
+        for ring, field in zip(rings, GoalEpisodes._fields, strict=True):
+            ring[place] = arrays[field]
+    replay = Replay(GoalEpisodes(*map(jnp.asarray, rings)), jnp.int32(total))
+    return GoalState(restored(like.learned, found.parts["learner"]), replay), Saved(total, found.hashes)
+
+
+def restore_policy(like: Any, found: Checkpoint) -> Any:
+    """The same without the replay's episodes: enough to act."""
+    if not isinstance(like, GoalState):
+        return restored(like, found.parts["learner"])
+    total = max((_range(name)[1] for name in found.hashes), default=0)
+    episodes = jax.tree.map(lambda ring: np.zeros((0, *ring.shape[1:]), ring.dtype), like.replay.episodes)
+    return GoalState(restored(like.learned, found.parts["learner"]), Replay(episodes, jnp.int32(total)))
+
+
+def _episodes(ring: Replay, begin: int, end: int) -> Arrays:
+    place = np.arange(begin, end) % ring.capacity
+    return {name: np.asarray(array)[place] for name, array in ring.episodes._asdict().items()}
+
+
+def _name(begin: int, end: int) -> str:
+    return f"replay-{begin:09d}-{end:09d}"
+
+
+def _range(name: str) -> tuple[int, int]:
+    _, begin, end = name.split("-")
+    return int(begin), int(end)

@@ -1,0 +1,92 @@
+"""One window of training as a function: rollouts from the assigned starts, then one update of the learner.
+
+`device_window` is for simulators that are pure functions: rollouts and update are one compiled call. `host_window` is
+for simulators on the host: an action is one compiled call a step, all of a window's gradient steps are another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl.bench.families.family import GoalSimulator, PureFamily, States
+from scout_rl.bench.learners.episodes import GoalEpisodes
+from scout_rl.bench.learners.learner import Learner
+from scout_rl.bench.learners.off_policy import GoalState, OffPolicy
+from scout_rl.bench.rollouts.device import rollout
+from scout_rl.bench.rollouts.host import collect
+from scout_rl.bench.settings.settings import Setting
+
+
+class Played(NamedTuple):
+    """What a window leaves."""
+
+    state: Any
+    """The learner's."""
+    success: NDArray[np.bool_]
+    """Per rollout: success at any step."""
+    signal: NDArray[np.float32] | None
+    """Per rollout: the learner's signal; None where none was computed."""
+    steps: int
+    """Environment steps."""
+    metrics: dict[str, float]
+
+
+Window = Callable[[Any, States, NDArray[Any], Any], Played]
+"""(learner state, named start states [rollouts, ...], their oracle groups, key) to what was played. The state that goes
+in is used up."""
+
+
+def device_window(family: PureFamily, setting: Setting, learner: Learner) -> Window:
+    """Compile the window of a pure simulator."""
+    simulator, batch = family.simulator(setting), family.batch_simulator(setting)
+
+    def one_window(state: Any, starts: Any, key: Any) -> Any:
+        acting, updating = jax.random.split(key)
+        episodes = rollout(simulator, lambda seen, key: learner.act(state, seen, key), starts, acting)
+        update = learner.update(state, episodes, updating)
+        return update.state, episodes.success.any(axis=0), update.signal, episodes.valid.sum(), update.metrics
+
+    compiled = jax.jit(one_window)
+
+    def play(state: Any, starts: States, group: NDArray[Any], key: Any) -> Played:
+        state, success, signal, steps, metrics = compiled(state, batch.reset_to(starts), key)
+        numbers = {name: float(value) for name, value in metrics.items()}
+        return Played(state, np.asarray(success), np.asarray(signal), int(steps), numbers)
+
+    return play
+
+
+def host_window(simulator: GoalSimulator, learner: OffPolicy, n_groups: int, *, with_signal: bool) -> Window:
+    """The window of a simulator on the host; the learner's replay is written in place."""
+
+    def explore_at(policy: Any, noise: Any, t: Any, rows: Any) -> Any:
+        now = jax.tree.map(lambda a: jax.lax.dynamic_index_in_dim(a, t, keepdims=False), noise)
+        return learner.explore_rows(policy, rows, now)
+
+    explore = jax.jit(explore_at)
+    begin = jax.jit(lambda state, key, n: (learner.policy(state), learner.noise(key, n)), static_argnums=2)
+
+    def update(state: GoalState, episodes: GoalEpisodes, key: Any) -> Any:
+        return learner.learn(state, episodes, key, n_groups=n_groups, with_signal=with_signal)
+
+    learn = jax.jit(update, donate_argnums=0)
+
+    def play(state: Any, starts: States, group: NDArray[Any], key: Any) -> Played:
+        acting, updating = jax.random.split(key)
+        n, horizon = len(group), simulator.max_steps
+        policy, noise = begin(state, acting, (horizon, n, simulator.n_actions))
+        steps = np.arange(horizon, dtype=np.int32)
+        episodes, success = collect(
+            simulator, lambda t, rows: np.asarray(explore(policy, noise, steps[t], rows)), starts, group
+        )
+        learned = learn(state, episodes, updating)
+        numbers = {name: float(value) for name, value in jax.device_get(learned.metrics).items()}
+        signal = np.asarray(learned.signal) if with_signal else None
+        return Played(learned.state, success, signal, n * horizon, numbers)
+
+    return play

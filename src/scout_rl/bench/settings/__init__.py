@@ -1,0 +1,1 @@
+"""The table of settings, the learner presets, the banks."""

@@ -1,0 +1,149 @@
+"""ContextBank: the contexts of a setting, their split, their two labels, and a hash of it all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_CONTEXT = "context/"
+_FIELDS = ("is_held_out", "oracle_group", "evaluation_group")
+
+
+@dataclass(frozen=True)
+class BankPart:
+    """One side of the split: n contexts as named arrays [n, ...] and their labels [n]."""
+
+    contexts: Mapping[str, NDArray[Any]]
+    oracle_group: NDArray[np.int64]
+    """What an oracle rule may see, and metrics never read."""
+    evaluation_group: NDArray[np.int64]
+    """What metrics split by, and rules never see."""
+
+    def __len__(self) -> int:
+        return len(self.oracle_group)
+
+
+@dataclass(frozen=True, eq=False)
+class ContextBank:
+    """The finite set of contexts of a setting; read-only arrays with one row a context."""
+
+    contexts: Mapping[str, NDArray[Any]]
+    """Named arrays [contexts, ...]."""
+    is_held_out: NDArray[np.bool_]
+    """bool[contexts]: never trained on."""
+    oracle_group: NDArray[np.int64]
+    evaluation_group: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        frozen = {name: _frozen(array) for name, array in self.contexts.items()}
+        object.__setattr__(self, "contexts", MappingProxyType(frozen))
+        object.__setattr__(self, "is_held_out", _frozen(np.asarray(self.is_held_out, dtype=np.bool_)))
+        for field in ("oracle_group", "evaluation_group"):
+            object.__setattr__(self, field, _frozen(np.asarray(getattr(self, field), dtype=np.int64)))
+        self._check()
+
+    def _check(self) -> None:
+        n = len(self.is_held_out)
+        if not self.contexts:
+            raise ValueError("a bank needs at least one named array of contexts")
+        for name, array in [*self.contexts.items(), *((f, getattr(self, f)) for f in _FIELDS)]:
+            if array.dtype.hasobject:
+                raise ValueError(f"bank array {name!r} holds Python objects; only plain arrays can be saved")
+            if array.ndim == 0 or len(array) != n:
+                raise ValueError(f"bank array {name!r} has shape {array.shape}, but the split has {n} contexts")
+        if not 0 < int(self.is_held_out.sum()) < n:
+            raise ValueError(f"a bank needs train and held-out contexts, this one holds out {n} of {n} or none")
+        rows = [b"".join(a[i].tobytes() for a in self.contexts.values()) for i in range(n)]
+        shared = {r for r, h in zip(rows, self.is_held_out, strict=True) if h} & {
+            r for r, h in zip(rows, self.is_held_out, strict=True) if not h
+        }
+        if shared:
+            first = next(i for i, r in enumerate(rows) if r in shared)
+            raise ValueError(f"context {first} is in the train and in the held-out part of the bank")
+
+    def __len__(self) -> int:
+        return len(self.is_held_out)
+
+    @property
+    def train(self) -> BankPart:
+        """The contexts that rules allocate and learners train on."""
+        return self._part(~self.is_held_out)
+
+    @property
+    def held_out(self) -> BankPart:
+        """The contexts that evaluation uses, at level 0 only."""
+        return self._part(self.is_held_out)
+
+    def _part(self, rows: NDArray[np.bool_]) -> BankPart:
+        contexts = MappingProxyType({name: _frozen(a[rows]) for name, a in self.contexts.items()})
+        return BankPart(contexts, self.oracle_group[rows], self.evaluation_group[rows])
+
+    @property
+    def sha256(self) -> str:
+        """Hash of every name, type, shape and value; the same on every platform."""
+        digest = hashlib.sha256()
+        for name, array in sorted(self._arrays().items()):
+            little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            digest.update(f"{name} {little.dtype.str} {little.shape}\n".encode())
+            digest.update(np.ascontiguousarray(little).tobytes())
+        return digest.hexdigest()
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return {_CONTEXT + name: a for name, a in self.contexts.items()} | {f: getattr(self, f) for f in _FIELDS}
+
+    def save(self, path: str | Path) -> None:
+        """Write one npz file (arrays alone, no pickle) with the hash in it; an old one is replaced whole."""
+        path = Path(path)
+        partial = path.with_name(path.name + f".{os.getpid()}.partial")
+        with partial.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, sha256=np.array(self.sha256), **self._arrays())
+        partial.replace(path)
+
+    @classmethod
+    def load(cls, path: str | Path, sha256: str | None = None) -> ContextBank:
+        """Read what ``save`` wrote; refuse content without the hash that the file or the caller names."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            written = str(arrays.pop("sha256"))
+            contexts = {n.removeprefix(_CONTEXT): a for n, a in arrays.items() if n.startswith(_CONTEXT)}
+            bank = cls(contexts, *(arrays[f] for f in _FIELDS))
+        except (KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{path} is not a saved bank: {error}") from error
+        require_hash(bank, written, str(path))
+        if sha256 is not None:
+            require_hash(bank, sha256, str(path))
+        return bank
+
+
+def require_hash(bank: ContextBank, sha256: str, source: str) -> None:
+    """Refuse a bank whose content is not the expected one, with one sentence."""
+    if bank.sha256 != sha256:
+        raise ValueError(
+            f"the bank from {source} has content hash {bank.sha256[:12]}…, expected {sha256[:12]}…; "
+            "it is not the bank that the results refer to"
+        )
+
+
+def pinned_hashes() -> dict[str, str]:
+    """The committed SHA-256 of every setting's bank, by the setting's key."""
+    text = resources.files("scout_rl.bench.settings").joinpath("bank_hashes.json").read_text(encoding="utf-8")
+    hashes: dict[str, str] = json.loads(text)
+    return hashes
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    copy = np.array(array, order="C")
+    copy.flags.writeable = False
+    return copy

@@ -1,0 +1,149 @@
+"""What a caller reports, checked before anything changes: every refusal names the offending entry."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from scout_rl.rules.cells import Cells, Outcomes
+
+if TYPE_CHECKING:
+    from scout_rl.curriculum import Curriculum
+
+
+def whole_number(value: Any, name: str) -> int:
+    """Return ``value`` as an int; refuse what is not one (True is not a count)."""
+    if isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} is {value!r}, but must be a whole number")
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} is {value!r}, but must be a whole number") from None
+
+
+def check(curriculum: Curriculum, cells: Cells, success: ArrayLike, signal: ArrayLike | None) -> Outcomes:
+    """Return the outcomes as arrays of one length, or raise a ``ValueError`` that names the entry."""
+    if not (isinstance(cells, tuple) and len(cells) == 2):
+        raise ValueError("cells must be Cells(context, level), as assign returns them")
+    context = _index(cells[0], "context", curriculum.n_contexts)
+    level = _index(cells[1], "level", curriculum.n_levels)
+    if len(level) != len(context):
+        raise ValueError(f"there are {len(context)} contexts but {len(level)} levels")
+    outcome = _binary(success)
+    if outcome.shape != context.shape:
+        raise ValueError(f"success has shape {outcome.shape}, but there are {len(context)} cells")
+    return Outcomes(context, level, outcome, _signal(curriculum, signal, context.shape), np.ones(len(context), bool))
+
+
+def _index(values: ArrayLike, name: str, n: int) -> NDArray[np.int64]:
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} is ragged; it must be one flat list of whole numbers") from None
+    if array.ndim != 1:
+        raise ValueError(f"{name} has shape {array.shape}, but must be one flat list")
+    if array.dtype.kind not in "iu":
+        if array.size == 0:
+            return np.zeros(0, np.int64)
+        raise ValueError(f"{name} has type {array.dtype}, but must hold whole numbers")
+    if array.size and (array.min() < 0 or array.max() >= n):
+        entry = int(np.argmax((array < 0) | (array >= n)))
+        raise ValueError(f"{name}[{entry}] is {array[entry]}, but there are {n}: 0..{n - 1}")
+    return array.astype(np.int64, copy=False)
+
+
+def _binary(success: ArrayLike) -> NDArray[np.bool_]:
+    try:
+        array = np.asarray(success)
+    except ValueError:
+        raise ValueError("success is ragged; it must be one flat list of booleans") from None
+    if array.dtype == bool:
+        return array
+    if array.dtype.kind not in "iuf":
+        if array.size == 0:
+            return np.zeros(array.shape, bool)
+        raise ValueError(f"success has type {array.dtype}, but must be boolean or 0/1")
+    binary: NDArray[np.bool_] = array == 1
+    wrong = ~(binary | (array == 0))
+    if wrong.any():
+        entry = np.unravel_index(int(np.argmax(wrong)), array.shape)
+        place = ", ".join(str(i) for i in entry)
+        raise ValueError(f"success[{place}] is {array[entry]}, but must be boolean or 0/1")
+    return binary
+
+
+def _signal(curriculum: Curriculum, signal: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    if signal is None:
+        if curriculum.rule.needs_signal and shape != (0,):
+            raise ValueError(f"{curriculum.rule.key} needs the learner's signal for every outcome; signal is missing")
+        return np.zeros(shape)
+    try:
+        array = np.asarray(signal, dtype=np.float64)
+    except (ValueError, TypeError):
+        raise ValueError("signal must be one flat list of numbers") from None
+    if array.shape != shape:
+        raise ValueError(f"signal has shape {array.shape}, but there are {shape[0]} cells")
+    if not np.isfinite(array).all():
+        entry = int(np.argmin(np.isfinite(array)))
+        raise ValueError(f"signal[{entry}] is {array[entry]}, but must be finite")
+    return array
+
+
+class One(NamedTuple):
+    """One checked outcome, waiting for its window."""
+
+    context: int
+    level: int
+    success: bool
+    signal: float
+
+
+def check_one(curriculum: Curriculum, context: Any, level: Any, success: Any, signal: Any) -> One:
+    """Check a single outcome: quickly where it is plain Python, else (and for the sentence) as a list of one."""
+    if (
+        type(context) is int
+        and type(level) is int
+        and (type(success) is bool or isinstance(success, np.bool_))
+        and 0 <= context < curriculum.n_contexts
+        and 0 <= level < curriculum.n_levels
+        and signal is None
+        and not curriculum.rule.needs_signal
+    ):
+        return One(context, level, bool(success), 0.0)
+    cells = Cells(np.asarray([context]), np.asarray([level]))
+    checked = check(curriculum, cells, [success], None if signal is None else [signal])
+    return One(*(column[0].item() for column in checked[:4]))
+
+
+def gathered(outcomes: Sequence[One]) -> Outcomes:
+    """Single outcomes as the arrays of one window."""
+    context, level, success, signal = zip(*outcomes, strict=True) if outcomes else ((), (), (), ())
+    return Outcomes(
+        np.array(context, np.int64),
+        np.array(level, np.int64),
+        np.array(success, bool),
+        np.array(signal, np.float64),
+        np.ones(len(outcomes), bool),
+    )
+
+
+def joined(first: Outcomes, second: Outcomes) -> Outcomes:
+    """Both, in order."""
+    return Outcomes(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
+
+
+def row(window: int, outcomes: Outcomes) -> dict[str, Any]:
+    """The window's row in the records."""
+    out: dict[str, Any] = {
+        "window": window,
+        "context": outcomes.context.tolist(),
+        "level": outcomes.level.tolist(),
+        "success": outcomes.success.astype(int).tolist(),
+    }
+    if outcomes.signal.any():
+        out["signal"] = outcomes.signal.tolist()
+    return out

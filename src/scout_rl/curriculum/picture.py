@@ -1,0 +1,176 @@
+"""Where every context stands, as a picture: the frontier heat map, its moves, and success by level.
+
+Reads the records of any run, ours or anyone's loop (``Curriculum(..., log_dir=...)``).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl.records.tables import Records, read_records
+from scout_rl.rules.cells import Event
+from scout_rl.rules.rule import require
+
+COLUMNS = 400
+"""Longer runs are drawn with one column of the heat map for several windows."""
+GROUPS = 60
+"""What is averaged or counted over time is so in about this many groups of windows."""
+MOVES = {"advance": ("^", "#000000"), "retreat": ("v", "#d55e00"), "antistall": ("*", "#cc79a7")}
+"""Marker and colour of a move (Okabe-Ito colours, told apart by shape as well)."""
+MOST_MARKED = 300
+"""With more moves than this they are counted below the heat map, and not marked in it."""
+
+
+def picture(log_dir: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
+    """Draw the records of ``log_dir`` into ``out`` (PNG, PDF or SVG; ``log_dir/frontier.png`` unless told)."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    records = read_records(log_dir)
+    require(len(records.windows) > 0, f"{log_dir} holds no closed window yet: there is nothing to draw")
+    out = Path(log_dir) / "frontier.png" if out is None else Path(out)
+    figure = Figure(figsize=(10, 8), layout="constrained")
+    FigureCanvasAgg(figure)
+    heights = [4, 1.6] if records.frontier is None else [4, 1.6, 1]
+    heat, success, *moves = figure.subplots(len(heights), 1, height_ratios=heights, sharex=True)
+    _draw_levels(figure, heat, records)
+    _draw_success(success, records)
+    if moves:
+        _draw_moves(moves[0], records)
+    (moves or [success])[0].set_xlabel("window")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(out, dpi=150)
+    return out
+
+
+def heat_map(records: Records) -> tuple[NDArray[np.float64], int]:
+    """Return ``[columns, contexts]`` and the windows a column stands for.
+
+    The frontier after its last window or, for rules without one, the mean level that was trained (NaN: none was).
+    """
+    n = len(records.windows)
+    if records.frontier is not None:
+        width = -(-n // COLUMNS)
+        last = np.minimum(np.arange(width - 1, n + width - 1, width), n - 1)
+        return records.frontier[last].astype(np.float64), width
+    width = max(1, n // GROUPS)
+    total = np.zeros((-(-n // width), int(records.config["n_contexts"])))
+    count = np.zeros_like(total)
+    for row, window in enumerate(records.windows):
+        np.add.at(total[row // width], window["context"], window["level"])
+        np.add.at(count[row // width], window["context"], 1)
+    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0), width
+
+
+def context_order(levels: NDArray[np.float64], events: list[Event]) -> NDArray[np.int64]:
+    """Contexts from the furthest to the least far: by the last level, then the mean level, then the number of moves."""
+    known = ~np.isnan(levels)
+    mean = np.where(known, levels, 0).sum(0) / np.maximum(known.sum(0), 1)
+    last_row = np.where(known.any(0), known.shape[0] - 1 - known[::-1].argmax(0), 0)
+    last = np.nan_to_num(levels[last_row, np.arange(levels.shape[1])])
+    moves = np.bincount([event.context for event in events], minlength=levels.shape[1])
+    return np.lexsort((np.arange(levels.shape[1]), moves, mean, last))
+
+
+def success_by_window(records: Records, width: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return mean success of all outcomes and of those at level 0, in groups of ``width`` windows (NaN where none)."""
+    groups = -(-len(records.windows) // width)
+    sums = np.zeros((2, groups))
+    counts = np.zeros((2, groups))
+    for row, window in enumerate(records.windows):
+        success, target = np.asarray(window["success"], float), np.asarray(window["level"]) == 0
+        for kind, chosen in enumerate((np.ones_like(target), target)):
+            sums[kind, row // width] += success[chosen].sum()
+            counts[kind, row // width] += chosen.sum()
+    overall, at_target = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    return overall, at_target
+
+
+def _draw_levels(figure: Any, axes: Any, records: Records) -> None:
+    from matplotlib import colormaps
+    from matplotlib.colors import BoundaryNorm
+
+    levels, width = heat_map(records)
+    order = context_order(levels, records.events)
+    n_levels, first = int(records.config["n_levels"]), int(records.windows[0]["window"])
+    # cividis: equal steps of lightness, the same for colour-blind readers; level 0, the target, is the brightest
+    colours = colormaps["cividis_r"].resampled(n_levels).with_extremes(bad="white")
+    image = axes.imshow(
+        np.ma.masked_invalid(levels[:, order].T),
+        aspect="auto",
+        interpolation="nearest",
+        cmap=colours,
+        norm=BoundaryNorm(np.arange(n_levels + 1) - 0.5, n_levels),
+        extent=(first - 0.5, first + len(levels) * width - 0.5, len(order) - 0.5, -0.5),
+    )
+    axes.set_xlim(first - 0.5, first + len(records.windows) - 0.5)
+    bar = figure.colorbar(image, cax=axes.inset_axes((1.01, 0, 0.02, 1)), ticks=range(n_levels))
+    bar.ax.tick_params(which="minor", length=0)
+    bar.ax.set_yticklabels([_level_name(level, n_levels) for level in range(n_levels)])
+    bar.set_label("frontier" if records.frontier is not None else "mean level trained (white: none)")
+    if len(records.events) <= MOST_MARKED:
+        _mark_moves(axes, records.events, order)
+    _label_contexts(axes, order)
+    axes.set_title(_title(records), loc="left", fontsize=11)
+
+
+def _title(records: Records) -> str:
+    size = f"{records.config['n_contexts']} contexts, {len(records.windows)} windows"
+    title = f"{records.config['rule']['key']}: {size}"
+    if records.frontier is None:
+        return title
+    return f"{title}; frontier at the target: {np.mean(records.frontier[-1] == 0):.0%} of contexts"
+
+
+def _mark_moves(axes: Any, events: list[Event], order: NDArray[np.int64]) -> None:
+    place = np.argsort(order)
+    size = float(np.clip(600 / len(order), 6, 40))
+    for kind, (marker, colour) in MOVES.items():
+        moved = [event for event in events if event.kind == kind]
+        windows, rows = [event.window for event in moved], [place[event.context] for event in moved]
+        axes.scatter(windows, rows, marker=marker, s=size, c=colour, edgecolors="white", linewidths=0.5)
+
+
+def _draw_moves(axes: Any, records: Records) -> None:
+    first, width = int(records.windows[0]["window"]), max(1, len(records.windows) // GROUPS)
+    edges = first - 0.5 + np.arange(-(-len(records.windows) // width) + 1) * width
+    below = np.zeros(len(edges) - 1)
+    for kind, (marker, colour) in MOVES.items():
+        windows = [event.window for event in records.events if event.kind == kind]
+        count, _ = np.histogram(windows, edges)
+        axes.bar(edges[:-1], count, width, below, align="edge", color=colour, edgecolor="white", linewidth=0.3)
+        axes.scatter([], [], marker=marker, c=colour, label=f"{kind} ({len(windows)})")
+        below += count
+    axes.set_ylabel("moves" if width == 1 else f"moves in\n{width} windows")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.005, 1.05), frameon=False, handletextpad=0.2, borderaxespad=0)
+
+
+def _label_contexts(axes: Any, order: NDArray[np.int64]) -> None:
+    """Name every context where there is room; else say how they are sorted."""
+    if len(order) <= 40:
+        axes.set_yticks(range(len(order)), [str(context) for context in order], fontsize=8)
+        axes.set_ylabel("context (furthest on top)")
+    else:
+        axes.set_yticks([])
+        axes.set_ylabel(f"{len(order)} contexts (furthest on top)")
+
+
+def _draw_success(axes: Any, records: Records) -> None:
+    width = max(1, len(records.windows) // GROUPS)
+    overall, at_target = success_by_window(records, width)
+    middle = int(records.windows[0]["window"]) + np.arange(len(overall)) * width + (width - 1) / 2
+    axes.plot(middle, overall, color="#0072b2", label="all levels")
+    axes.plot(middle, at_target, color="#e69f00", marker="o", markersize=3, label="level 0 (target)")
+    axes.set_ylim(-0.03, 1.03)
+    axes.set_ylabel("training success" if width == 1 else f"training success\n(mean of {width} windows)")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.005, 1.05), frameon=False, borderaxespad=0)
+
+
+def _level_name(level: int, n_levels: int) -> str:
+    return {0: "0 (target)", n_levels - 1: f"{level} (easiest)"}.get(level, str(level))

@@ -1,0 +1,37 @@
+"""Where things that can be made again are kept: compiled functions, ladders; and which source they are made by."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+
+def cache_folder() -> Path:
+    """``SCOUT_CACHE``, or ``scout-rl`` in the user's cache folder."""
+    own = os.environ.get("SCOUT_CACHE")
+    if own:
+        return Path(own)
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "scout-rl"
+
+
+def use_compilation_cache() -> None:
+    """Let JAX keep what it compiles, so that a restart or a second seed starts in seconds."""
+    import jax
+
+    jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "xla"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def code_hash(*patterns: str) -> str:
+    """Hash of the package's files that fit the patterns; a pattern that fits none is a mistake of ours."""
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    files = {pattern: list(root.glob(pattern)) for pattern in patterns}
+    for pattern, matched in files.items():
+        if not matched:
+            raise LookupError(f"no file of the package fits {pattern!r}")
+    for file in sorted(file for matched in files.values() for file in matched):
+        digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,106 @@
+"""A picture of the rungs: a row a context, a column a level. Needs the ``plot`` extra."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from scout_rl.codecs import codec_for
+from scout_rl.codecs.codec import Codec, Env
+from scout_rl.files.archive import Array
+from scout_rl.ladders.ladder import Ladder
+
+MOST_ROWS = 8
+
+
+def draw_rungs(
+    ladder: Ladder,
+    env: Env,
+    path: str | os.PathLike[str],
+    codec: Codec | None = None,
+    *,
+    contexts: Sequence[int] | None = None,
+) -> int:
+    """Restore the first state of each cell, render it and write a PNG; returns how many were rendered.
+
+    ``env`` must be made with ``render_mode="rgb_array"``. Where that cannot be (no offscreen GL), a
+    cell says why, and for MuJoCo shows a sketch: geoms as dots, sites as crosses.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    env.reset()
+    codec = codec if codec is not None else codec_for(env)
+    rows = list(range(min(ladder.n_contexts, MOST_ROWS))) if contexts is None else list(contexts)
+    figure = Figure(figsize=(2.0 * ladder.n_levels, 2.1 * len(rows)), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(len(rows), ladder.n_levels, squeeze=False)
+    rendered = 0
+    for row, context in enumerate(rows):
+        for level in range(ladder.n_levels):
+            axis = axes[row][level]
+            codec.set_state(env, ladder.states(context, level)[0])
+            picture = _picture(env)
+            if isinstance(picture, str):
+                _sketch(axis, env, picture)
+            else:
+                rendered += 1
+                axis.imshow(picture)
+            axis.set_xticks([])
+            axis.set_yticks([])
+            axis.set_title(f"context {context}, level {level}", fontsize=7)
+    figure.savefig(path, dpi=110)
+    return rendered
+
+
+def _picture(env: Env) -> Array | str:
+    if env.render_mode != "rgb_array":
+        return "made without render_mode='rgb_array'"
+    if _simulations(env) and not mujoco_renders():
+        return "MuJoCo finds no offscreen GL here"
+    picture: Any = env.render()
+    return np.asarray(picture) if picture is not None else "rendered nothing"
+
+
+@cache
+def mujoco_renders() -> bool:
+    """Whether MuJoCo can render here: tried in a child, for its second failure ends the process."""
+    trial = (
+        "import mujoco\n"
+        "from gymnasium.envs.mujoco.mujoco_rendering import OffScreenViewer\n"
+        "xml = '<mujoco><worldbody><geom size=\".1\"/></worldbody></mujoco>'\n"
+        "model = mujoco.MjModel.from_xml_string(xml)\n"
+        "data = mujoco.MjData(model)\n"
+        "mujoco.mj_forward(model, data)\n"
+        "assert OffScreenViewer(model, data, 16, 16).render('rgb_array').shape == (16, 16, 3)\n"
+    )
+    finished = subprocess.run([sys.executable, "-c", trial], capture_output=True, check=False)
+    return finished.returncode == 0
+
+
+def _simulations(env: Env) -> list[tuple[Any, Any]]:
+    if "mujoco" not in sys.modules:
+        return []
+    from scout_rl.codecs.mujoco import simulations
+
+    return simulations(env.unwrapped)
+
+
+def _sketch(axis: Any, env: Env, reason: str) -> None:
+    """Without a renderer: the centres of the geoms, large ones left out, and the reason."""
+    axis.text(0.5, 0.02, reason, ha="center", va="bottom", fontsize=5, transform=axis.transAxes)
+    for model, data in _simulations(env):
+        small = model.geom_rbound < 0.5 * model.stat.extent
+        small &= (model.geom_rbound > 0) & (model.geom_rgba[:, 3] > 0)
+        x, y, z = data.geom_xpos[small].T
+        colours = np.clip(model.geom_rgba[small], 0, 1)
+        axis.scatter(x + 0.4 * y, z + 0.25 * y, s=12, c=colours, edgecolors="grey", linewidths=0.3)
+        if model.nsite:
+            x, y, z = data.site_xpos.T
+            axis.scatter(x + 0.4 * y, z + 0.25 * y, s=10, marker="x", color="crimson", linewidths=0.8)

@@ -1,0 +1,227 @@
+"""Is every cell of a ladder a start that can be trained from? A report of the cells that are not, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scout_rl.codecs import codec_for
+from scout_rl.codecs.codec import Codec, Env, State, is_made
+from scout_rl.codecs.compare import difference
+from scout_rl.codecs.replay import continue_play, play, sample_actions
+from scout_rl.files.archive import Array
+from scout_rl.ladders.ladder import Ladder
+from scout_rl.ladders.success import SUCCESS_KEYS, Success, success_reader
+
+ALMOST_THE_SAME = 0.02
+"""Neighbours closer than this share of the context's mean distance between neighbours are warned of."""
+
+
+class Problem(NamedTuple):
+    """One reason why one state of one cell is invalid."""
+
+    context: int
+    level: int
+    sample: int
+    """Which of the cell's states."""
+    reason: str
+
+    def __str__(self) -> str:
+        return f"cell ({self.context}, {self.level}), state {self.sample}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What :func:`validate` found: every problem, and warnings that make no cell invalid."""
+
+    n_cells: int
+    problems: tuple[Problem, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def invalid_cells(self) -> frozenset[tuple[int, int]]:
+        """The cells with a problem."""
+        return frozenset((p.context, p.level) for p in self.problems)
+
+    @property
+    def invalid_rate(self) -> float:
+        """The share of invalid cells."""
+        return len(self.invalid_cells) / self.n_cells
+
+    @property
+    def ok(self) -> bool:
+        """Whether no cell is invalid."""
+        return not self.problems
+
+    def __str__(self) -> str:
+        head = f"{len(self.invalid_cells)} of {self.n_cells} cells invalid ({self.invalid_rate:.1%})"
+        problems = [f"  {problem}" for problem in self.problems]
+        return "\n".join([head, *problems, *(f"  warning: {warning}" for warning in self.warnings)])
+
+
+def validate(
+    ladder: Ladder,
+    env: Env,
+    codec: Codec | None = None,
+    *,
+    inside: Callable[[Env], bool] | None = None,
+    holds: Callable[[Env], bool] | None = None,
+    settle: Sequence[Any] = (),
+    held_levels: Collection[int] | None = None,
+    success: Success | None = None,
+    goals: Sequence[Array] | None = None,
+    horizon: int = 5,
+    seed: int = 0,
+) -> Report:
+    """Restore every state of the ladder in ``env`` (or what the function ``env`` makes) and check it.
+
+    Invalid is a state that is not finite, cannot be restored, restores differently twice (followed for
+    ``horizon`` random actions), is not ``inside(env)``, ceases to be one that ``holds(env)`` under the
+    ``settle`` actions (at ``held_levels``, by default every scaffold), carries the goal of another context
+    (``goals[context]``, by default the goal that most of the context's states carry), or is a level-0 start
+    that is already a success.
+    """
+    made = not is_made(env)
+    env = env() if made else env
+    env.reset(seed=seed)
+    checks = _Checks(env, codec if codec is not None else codec_for(env), horizon, seed)
+    scaffolds = range(1, ladder.n_levels) if held_levels is None else held_levels
+    problems: list[Problem] = []
+    warnings: list[str] = []
+    for context, levels in enumerate(ladder.cells):
+        reference = goals[context] if goals is not None else _usual_goal(checks.codec, levels)
+        for level, states in enumerate(levels):
+            for index, state in enumerate(states):
+                reasons = list(checks.broken(state, reference))
+                if not reasons:
+                    reasons += checks.outside(state, inside)
+                    reasons += checks.dropped(state, holds, settle) if level in scaffolds else []
+                    if level == 0:
+                        reasons += checks.already_success(state, success)
+                problems += [Problem(context, level, index, reason) for reason in reasons]
+        warnings += _neighbours(checks.codec, context, levels)
+    if made:
+        env.close()
+    return Report(ladder.n_contexts * ladder.n_levels, tuple(problems), tuple(warnings))
+
+
+class _Checks:
+    def __init__(self, env: Env, codec: Codec, horizon: int, seed: int) -> None:
+        self.env, self.codec, self.horizon, self.seed = env, codec, horizon, seed
+        self.actions = sample_actions(env, seed, horizon)
+
+    def broken(self, state: State, goal: Array | None) -> Iterator[str]:
+        """What makes a state no state of this context: nothing else is worth checking then."""
+        found = [name for name, array in state.arrays.items() if not _finite(name, array)]
+        if found:
+            yield f"not finite: {', '.join(found)}"
+            return
+        try:
+            first = play(self.env, self.codec, state, self.actions)
+        except ValueError as error:
+            yield f"cannot be restored: {error}"
+            return
+        if not all(np.isfinite(a).all() for a in first.values() if a.dtype.kind == "f"):
+            yield f"not finite within {self.horizon} steps"
+        self.env.reset(seed=self.seed + 1)
+        continue_play(self.env, {}, self.actions[:2])
+        again = difference(first, play(self.env, self.codec, state, self.actions))
+        if again is not None:
+            yield f"two restores differ: step {again}"
+        own = getattr(self.codec, "goal", lambda state: None)(state)
+        if goal is not None and own is not None and not np.array_equal(own, goal):
+            yield "carries the goal of another context"
+
+    def outside(self, state: State, inside: Callable[[Env], bool] | None) -> list[str]:
+        self.codec.set_state(self.env, state)
+        return [] if inside is None or inside(self.env) else ["out of bounds"]
+
+    def dropped(self, state: State, holds: Callable[[Env], bool] | None, settle: Sequence[Any]) -> list[str]:
+        if holds is None:
+            return []
+        self.codec.set_state(self.env, state)
+        if not holds(self.env):
+            return ["does not hold at the start"]
+        for number, action in enumerate(settle, start=1):
+            self.env.step(action)
+            if not holds(self.env):
+                return [f"does not hold: dropped after {number} settling steps"]
+        return []
+
+    def already_success(self, state: State, success: Success | None) -> list[str]:
+        """From the restored info, the goal environment's own test, or one step that does nothing."""
+        observation, info = self.codec.set_state(self.env, state)
+        base = self.env.unwrapped
+        own_test = getattr(base, "_is_success", None)
+        read = success_reader(success, self.env)
+        if callable(success) or any(key in info for key in _keys(success)):
+            found = read(observation, 0.0, False, False, info)
+        elif own_test is not None and isinstance(observation, dict):
+            found = bool(own_test(observation["achieved_goal"], observation["desired_goal"]))
+        else:
+            still = _do_nothing(self.env.action_space)
+            if still is None:
+                return []
+            observation, reward, terminated, truncated, info = self.env.step(still)
+            if not any(key in info for key in _keys(success)):
+                return []
+            found = read(observation, float(reward), terminated, truncated, info)
+        return ["a level-0 start that is already a success"] if found else []
+
+
+def _keys(success: Success | None) -> tuple[str, ...]:
+    return (success,) if isinstance(success, str) else SUCCESS_KEYS
+
+
+def _do_nothing(space: Any) -> Any | None:
+    """The zero of a continuous action space that has one."""
+    if type(space).__name__ != "Box" or not space.contains(np.zeros(space.shape, dtype=space.dtype)):
+        return None
+    return np.zeros(space.shape, dtype=space.dtype)
+
+
+def _finite(name: str, array: Array) -> bool:
+    if array.dtype.kind != "f":
+        return True
+    # Attributes and models may hold infinite limits on purpose; a NaN is never meant.
+    if name.startswith(("attributes/", "model/")):
+        return not bool(np.isnan(array).any())
+    return bool(np.isfinite(array).all())
+
+
+def _usual_goal(codec: Codec, levels: Sequence[Sequence[State]]) -> Array | None:
+    """The goal that most states of a context carry (ties: the lower level's)."""
+    goal_of: Callable[[State], Array | None] = getattr(codec, "goal", lambda state: None)
+    goals = [goal for states in levels for state in states if (goal := goal_of(state)) is not None]
+    if not goals:
+        return None
+    votes = Counter(goal.tobytes() for goal in goals)
+    winner = max(votes.values())
+    return next(goal for goal in goals if votes[goal.tobytes()] == winner)
+
+
+def _neighbours(codec: Codec, context: int, levels: Sequence[Sequence[State]]) -> Iterator[str]:
+    """Warnings where two neighbouring levels start in almost the same place."""
+    places = [_place(codec, states[0]) for states in levels]
+    if any(p is None for p in places) or len({p.shape for p in places if p is not None}) != 1:
+        return
+    gaps = [float(np.linalg.norm(a - b)) for a, b in pairwise(places) if a is not None and b is not None]
+    for level, gap in enumerate(gaps):
+        if gap <= ALMOST_THE_SAME * float(np.mean(gaps)):
+            yield f"levels {level} and {level + 1} of context {context} are almost the same state"
+
+
+def _place(codec: Codec, state: State) -> Array | None:
+    """Where things are: the arrays that the codec names, or all numbers of the attributes."""
+    names: Sequence[str] | None = getattr(codec, "place", None)
+    if names is None:
+        names = sorted(n for n in state.arrays if n.startswith("attributes/") and "_np_random" not in n)
+    found = [state.arrays[n].ravel().astype(np.float64) for n in names if state.arrays[n].dtype.kind in "biuf"]
+    if not found:
+        return None
+    return np.asarray(np.concatenate(found))

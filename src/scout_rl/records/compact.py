@@ -1,0 +1,170 @@
+"""A run's records in one small file: what `results/` holds, and what tables and figures are made from.
+
+Everything that the run's numbers follow from is kept (config, bank hash, versions, cells and success of every window,
+frontiers, moves, the outcome of every held-out context at every evaluation, environment steps, seconds); the learner's
+losses and the success averages behind the moves are not. Arrays alone, no pickle, a few tens of KB.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl.files.damage import reading
+from scout_rl.records.evaluations import check_means, check_times, read_evaluations
+from scout_rl.records.stored import check_run, read_curriculum, read_json, read_run, read_table
+
+SCHEMA = 1
+KINDS = ("advance", "retreat", "antistall")
+_ABOUT = "about.json"
+
+
+class CompactRun(NamedTuple):
+    """One finished run."""
+
+    about: dict[str, Any]
+    """``run.json``: config, bank hash, versions."""
+    context: NDArray[np.int16]
+    level: NDArray[np.int8]
+    success: NDArray[np.bool_]
+    """``[windows, rollouts]`` each."""
+    frontier: NDArray[np.int8] | None
+    """``[windows, contexts]``, after each window."""
+    moves: NDArray[np.int32]
+    """``[moves, 3]``: window, context, index into KINDS."""
+    evaluated_at: NDArray[np.int32]
+    """``[evaluations]``: windows closed."""
+    outcomes: NDArray[np.bool_]
+    """``[evaluations, held-out contexts]``."""
+    groups: dict[str, NDArray[np.float64]]
+    """``[evaluations]`` each: held-out success by evaluation group."""
+    environment_steps: NDArray[np.int64]
+    """``[windows]``, cumulative."""
+    seconds: float
+    """Wall time of all windows."""
+    ladder: dict[str, Any] | None
+    """Where a policy ladder came from, context by context, and its bootstrap fraction; None for other ladders."""
+
+
+def pack(folder: Path, path: Path) -> None:
+    """Write the compact record of a finished run; one that is not finished, or does not fit together, is refused."""
+    with reading(folder):
+        arrays = _arrays(folder)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".partial")
+    try:
+        partial.write_bytes(buffer.getbuffer())
+        _check_readable(folder, partial)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    os.replace(partial, path)
+
+
+def _check_readable(folder: Path, partial: Path) -> None:
+    """Refuse a record that nobody could read, before it has its name."""
+    try:
+        unpack(partial)
+    except ValueError as error:
+        why = str(error).removeprefix(f"{partial} ")
+        raise ValueError(f"{folder} cannot be packed: what comes out {why}") from error
+
+
+def _arrays(folder: Path) -> dict[str, Any]:
+    about, records = read_run(folder), read_curriculum(folder)
+    metrics, timing = read_table(folder / "metrics.jsonl"), read_table(folder / "timing.jsonl")
+    budget = about["config"]["windows"]
+    evaluations = read_evaluations(folder, about, min(len(records.windows), len(timing)))
+    if len(records.windows) != budget or not evaluations or evaluations[-1]["window"] != budget:
+        raise ValueError(f"{folder} has {len(records.windows)} of {budget} windows: only a finished run is packed")
+    moves = [(event.window, event.context, KINDS.index(event.kind)) for event in records.events]
+    arrays: dict[str, Any] = {
+        "context": np.array([row["context"] for row in records.windows], np.int16),
+        "level": np.array([row["level"] for row in records.windows], np.int8),
+        "success": np.packbits([row["success"] for row in records.windows], axis=1),
+        "moves": np.array(moves, np.int32).reshape(-1, 3),
+        "evaluated_at": np.array([row["window"] for row in evaluations], np.int32),
+        "outcomes": np.packbits([row["outcomes"] for row in evaluations], axis=1),
+        "groups": np.array([list(row["groups"].values()) for row in evaluations]),
+        "environment_steps": np.array([row["environment_steps"] for row in metrics], np.int64),
+    }
+    ladder = folder / "ladder.json"
+    if records.frontier is not None:
+        arrays["frontier"] = records.frontier
+    note = {
+        "compact_schema": SCHEMA,
+        "run": about,
+        "group_names": list(evaluations[0]["groups"]),
+        "rollouts": len(records.windows[0]["context"]),
+        "held_out": len(evaluations[0]["outcomes"]),
+        "ladder": read_json(ladder) if ladder.exists() else None,
+        "seconds": round(sum(row["seconds"] for row in timing), 1),
+    }
+    arrays[_ABOUT] = np.frombuffer(json.dumps(note).encode(), np.uint8)
+    return arrays
+
+
+def unpack(path: Path) -> CompactRun:
+    """Read what `pack` wrote; anything else is a ``ValueError`` of one sentence that names the path."""
+    if not path.exists():
+        raise ValueError(f"{path} does not exist")
+    if path.is_file() and not zipfile.is_zipfile(path):
+        raise ValueError(f"{path} is no compact record, or a damaged one: it is not a zip file")
+    with reading(path, "is no compact record, or a damaged one"):
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        note = json.loads(arrays.pop(_ABOUT).tobytes())
+        if note.get("compact_schema") != SCHEMA:
+            raise ValueError(f"{path} has compact schema {note.get('compact_schema')!r}, this version reads {SCHEMA}")
+        check_run(note["run"])
+        run = _run(arrays, note)
+        _fits(run)
+    return run
+
+
+def _run(arrays: dict[str, NDArray[Any]], note: dict[str, Any]) -> CompactRun:
+    return CompactRun(
+        about=note["run"],
+        context=arrays["context"],
+        level=arrays["level"],
+        success=np.unpackbits(arrays["success"], axis=1, count=note["rollouts"]).astype(bool),
+        frontier=arrays.get("frontier"),
+        moves=arrays["moves"],
+        evaluated_at=arrays["evaluated_at"],
+        outcomes=np.unpackbits(arrays["outcomes"], axis=1, count=note["held_out"]).astype(bool),
+        groups={name: arrays["groups"][:, i] for i, name in enumerate(note["group_names"])},
+        environment_steps=arrays["environment_steps"],
+        seconds=note["seconds"],
+        ladder=note.get("ladder"),
+    )
+
+
+def _fits(run: CompactRun) -> None:
+    """Refuse arrays that are not of one run."""
+    windows, rollouts = run.context.shape
+    frontier = run.level if run.frontier is None else run.frontier
+    lengths = {len(array) for array in (run.level, run.success, frontier, run.environment_steps)}
+    lengths.add(run.about["config"]["windows"])
+    if lengths != {windows} or not windows:
+        raise ValueError(f"its arrays have {', '.join(map(str, sorted(lengths | {windows})))} windows")
+    if run.level.shape[1] != rollouts or run.success.shape[1] != rollouts:
+        raise ValueError("its cells and their success are not of the same rollouts")
+    lengths = {len(array) for array in (run.outcomes, *run.groups.values())}
+    if lengths != {len(run.evaluated_at)} or run.moves.shape[1] != 3:
+        raise ValueError("its evaluations or moves are cut")
+    check_times(run.about["config"], run.evaluated_at.tolist(), windows)
+    check_means(run.about, run.evaluated_at.tolist(), run.outcomes, run.groups)
+
+
+def find_results(folder: Path) -> list[Path]:
+    """Every compact record below a folder."""
+    return sorted(folder.rglob("*.npz"))

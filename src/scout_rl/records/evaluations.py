@@ -1,0 +1,117 @@
+"""A run's held-out evaluations, checked: they are those that were due, and every mean is that of its outcomes.
+
+Reports read means by group; the outcomes behind them are what a policy did. Which held-out context is of which group
+follows from the setting, for a bank whose hash is pinned; of another bank only what holds for any groups is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl.bench.settings.bank import pinned_hashes
+from scout_rl.bench.settings.settings import SETTINGS
+from scout_rl.files.damage import reading
+from scout_rl.records.stored import read_table
+
+EVALUATIONS = "evaluations.jsonl"
+ROUNDING = 1e-9
+"""A mean of zeros and ones is computed exactly; this is for other machines' last digits."""
+
+
+def due(windows: int, every: int) -> list[int]:
+    """After how many windows a run is evaluated: before the first, every so many, and after the last."""
+    return sorted({*range(0, windows, every), windows})
+
+
+def read_evaluations(folder: Path, about: dict[str, Any], closed: int) -> list[dict[str, Any]]:
+    """Every evaluation in a run folder of which ``closed`` windows are wholly written; a false one is refused."""
+    path = folder / EVALUATIONS
+    rows = read_table(path)
+    with reading(path):
+        outcomes = [row["outcomes"] for row in rows]
+        if any(len(one) != len(outcomes[0]) or set(one) - {0, 1} for one in outcomes):
+            raise ValueError("its outcomes are not one 0 or 1 for every held-out context")
+        names = list(rows[0]["groups"]) if rows else []
+        if any(list(row["groups"]) != names for row in rows):
+            raise ValueError("its evaluations are not of the same groups")
+        groups = {name: np.array([row["groups"][name] for row in rows], np.float64) for name in names}
+        success = np.array([row["success"] for row in rows], np.float64)
+        check_times(about["config"], [row["window"] for row in rows], closed)
+        if rows:
+            check_means(about, [row["window"] for row in rows], np.array(outcomes, bool), groups, success)
+    return rows
+
+
+def check_times(config: dict[str, Any], at: list[int], closed: int) -> None:
+    """Refuse evaluations that were not due, are there twice, or are missing after ``closed`` windows."""
+    every = config.get("evaluate_every")
+    if not every:  # a config of before it was kept there
+        if any(one >= other for one, other in pairwise(at)) or at[:1] not in ([], [0]):
+            raise ValueError("its evaluations do not begin before the first window, or are not in order")
+        if closed == config["windows"] and at[-1:] != [closed]:
+            raise ValueError(f"the evaluation after {closed} windows is missing")
+        return
+    expected = due(config["windows"], every)
+    for i, window in enumerate(at):
+        if i >= len(expected) or window != expected[i]:
+            wanted = f"the one after {expected[i]} windows" if i < len(expected) else "none"
+            raise ValueError(f"its evaluation {i + 1} is of after {window} windows, where {wanted} was due")
+    if closed and len(at) < len(expected) and expected[len(at)] <= closed:
+        raise ValueError(f"the evaluation after {expected[len(at)]} windows is missing")
+
+
+def check_means(
+    about: dict[str, Any],
+    at: Sequence[int],
+    outcomes: NDArray[np.bool_],
+    groups: Mapping[str, NDArray[np.float64]],
+    success: NDArray[np.float64] | None = None,
+) -> None:
+    """Refuse a mean that is not that of its outcomes [evaluations, held-out contexts]."""
+    overall = outcomes.mean(axis=1)
+    if success is not None:
+        _require_equal("success", at, success, overall)
+    known = group_slices(about, outcomes.shape[1])
+    if known is not None:
+        if list(groups) != list(known):
+            raise ValueError(f"its groups are {', '.join(groups)}, and the setting's {', '.join(known)}")
+        for name, rows in known.items():
+            _require_equal(f"success of group {name}", at, groups[name], outcomes[:, rows].mean(axis=1))
+        return
+    if len(groups) == 1:
+        ((name, values),) = groups.items()
+        _require_equal(f"success of group {name}", at, values, overall)
+        return
+    means = np.stack(list(groups.values()))
+    within = (means.min(axis=0) <= overall + ROUNDING) & (overall <= means.max(axis=0) + ROUNDING)
+    for i in np.flatnonzero(~(within & (means >= 0).all(axis=0) & (means <= 1).all(axis=0))).tolist():
+        told = ", ".join(f"{name} {values[i]:g}" for name, values in groups.items())
+        raise ValueError(f"the evaluation after {at[i]} windows has {told}, and {overall[i]:g} of all outcomes")
+
+
+def group_slices(about: dict[str, Any], n_held_out: int) -> dict[str, slice] | None:
+    """Which held-out contexts are of which group, in a bank whose hash is pinned; None for another one.
+
+    Banks list their contexts group by group, in the setting's shares.
+    """
+    chosen = SETTINGS.get(about["config"]["setting"])
+    if chosen is None or pinned_hashes().get(chosen.key) != about.get("bank_sha256"):
+        return None
+    if chosen.n_held_out != n_held_out:
+        raise ValueError(f"it has {n_held_out} held-out contexts, and its bank {chosen.n_held_out}")
+    counts = [round(group.share * n_held_out) for group in chosen.groups[:-1]]
+    ends = np.cumsum([0, *counts, n_held_out - sum(counts)]).tolist()
+    return {group.name: slice(*ends[i : i + 2]) for i, group in enumerate(chosen.groups)}
+
+
+def _require_equal(what: str, at: Sequence[int], told: NDArray[np.float64], mean: NDArray[np.float64]) -> None:
+    for i in np.flatnonzero(~(np.abs(told - mean) <= ROUNDING)).tolist():  # not a number is unequal too
+        raise ValueError(
+            f"the evaluation after {at[i]} windows has {what} {told[i]:g}, and the mean of its outcomes is {mean[i]:g}"
+        )

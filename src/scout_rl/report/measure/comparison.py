@@ -1,0 +1,230 @@
+"""The tables of one block of runs: what is printed, beside what the paper prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl.bench.reproduction import paper
+from scout_rl.report.measure.conditions import Block, Condition, reference
+from scout_rl.report.measure.metrics import SOLVED, Summary, common_window
+from scout_rl.report.measure.statistics import Paired, bootstrap, generator, holm, paired
+from scout_rl.report.measure.tables import MISSING, Table, shown, shown_interval, shown_seeds
+
+BY_MEAN = ("metaworld-conflict",)
+"""Settings whose worst-group AUC the paper averages over seeds by the mean; elsewhere it takes the median."""
+PAPER_METRICS = {"auc": "AUC", "worst_auc": "worst AUC", "final": "final", "worst_final": "worst final"}
+Runs = Block[Summary]
+
+
+class Score(NamedTuple):
+    """A condition's numbers under the block's common window."""
+
+    condition: Condition[Summary]
+    auc: NDArray[np.float64]
+    """``[seeds]``, as all below."""
+    worst_auc: NDArray[np.float64]
+    final: NDArray[np.float64]
+    worst_final: NDArray[np.float64]
+    paired: Paired | None
+    """Worst-group AUC of the reference minus this; None for the reference itself, or where no seed has both."""
+    holm: float | None
+
+    def by_seed(self, values: NDArray[np.float64]) -> dict[int, float]:
+        """One of the arrays above, by seed."""
+        return dict(zip(self.condition.seeds, values.tolist(), strict=True))
+
+
+def evaluated(block: Runs) -> Runs | None:
+    """The block's finished runs with a held-out curve; None where there is none."""
+    return _only(block, lambda run: run.evaluated and run.about.finished)
+
+
+def finished(block: Runs) -> Runs | None:
+    """The block's finished runs, evaluated or not; None where there is none."""
+    return _only(block, lambda run: run.about.finished)
+
+
+def _only(block: Runs, wanted: Callable[[Summary], bool]) -> Runs | None:
+    kept = [Condition(c.rule, c.label, tuple(filter(wanted, c.runs))) for c in block.conditions]
+    kept = [c for c in kept if c.runs]
+    return Block(block.setting, block.label, block.fields, tuple(kept)) if kept else None
+
+
+def window_of(block: Runs) -> tuple[int, int]:
+    """The common window of the block's runs."""
+    return common_window(run.at for condition in block.conditions for run in condition.runs)
+
+
+def scores(block: Runs) -> list[Score]:
+    """Every condition's numbers, each paired with the reference's."""
+    window = window_of(block)
+    made = [_score(condition, window) for condition in block.conditions]
+    first = reference_of(made)
+    if first is None:
+        return made
+    ours = first.by_seed(first.worst_auc)
+    return [s if s is first else s._replace(paired=paired(ours, s.by_seed(s.worst_auc))) for s in made]
+
+
+def reference_of(found: Sequence[Score]) -> Score | None:
+    """What the others are compared with (`conditions.reference`)."""
+    chosen = reference(s.condition for s in found)
+    return next((s for s in found if s.condition is chosen), None)
+
+
+def with_family(blocks: Sequence[list[Score]]) -> list[list[Score]]:
+    """Fill in Holm-Bonferroni over the family: every comparison of every block."""
+    adjusted = iter(holm([s.paired.p for block in blocks for s in block if s.paired is not None]))
+    return [[s if s.paired is None else s._replace(holm=next(adjusted)) for s in block] for block in blocks]
+
+
+def _score(condition: Condition[Summary], window: tuple[int, int]) -> Score:
+    runs = condition.runs
+    return Score(
+        condition,
+        auc=np.array([run.auc(window) for run in runs]),
+        worst_auc=np.array([run.worst_auc(window) for run in runs]),
+        final=np.array([run.final for run in runs]),
+        worst_final=np.array([run.worst_final for run in runs]),
+        paired=None,
+        holm=None,
+    )
+
+
+def over_seeds(setting: str) -> tuple[str, Callable[..., NDArray[np.float64]]]:
+    """How the paper reduces worst-group AUC over seeds in this setting."""
+    return ("mean", np.mean) if setting in BY_MEAN else ("median", np.median)
+
+
+def comparison_table(block: Runs, found: list[Score]) -> Table:
+    """One row a condition: success, worst group, paired difference, time to solve, the paper's numbers."""
+    window = window_of(block)
+    groups = list(block.conditions[0].runs[0].groups)
+    many = len(groups) > 1
+    word, reduce = over_seeds(block.setting)
+    header = ["rule", "n", "final", *([*(f"final {g}" for g in groups), "worst final"] if many else [])]
+    header += [f"AUC ({word})", *([f"worst-group AUC ({word})"] if many else [])]
+    first = reference_of(found)
+    ours = "SCOUT" if first is None else first.condition.reference_name
+    header += [f"Δ {ours} − rule [95%]", "wins", "p", "p Holm", f"solved (≥ {SOLVED})", "windows to solve", "paper"]
+    rows = [_comparison_row(block, s, groups, reduce, is_first=s is first) for s in found]
+    notes = [
+        f"AUC over windows {window[0]} to {window[1]}, which all runs share, divided by its length. Final: mean ± s.d. "
+        "over seeds. "
+        + ("Worst: the minimum over groups within a seed. Δ: on worst-group AUC, " if many else "Δ: on AUC, ")
+        + "median over paired seeds, 95% interval from 10,000 seed resamples. p: exact two-sided sign test; "
+        "p Holm: corrected for every comparison of this report. No interval below three seeds. Windows to solve: "
+        "median over the seeds that did (how many of them).",
+        *_missing(block),
+    ]
+    return Table(f"{block.label}: held-out success from the target start", header, rows, notes)
+
+
+def _comparison_row(
+    block: Runs, s: Score, groups: list[str], reduce: Callable[..., NDArray[np.float64]], *, is_first: bool
+) -> list[str]:
+    runs, many = s.condition.runs, len(groups) > 1
+    finals = [mean_sd(np.array([run.groups[g][-1] for run in runs])) for g in groups] if many else []
+    cells = [s.condition.label, shown_seeds(s.condition.seeds, block.seeds), mean_sd(s.final), *finals]
+    cells += [mean_sd(s.worst_final)] if many else []
+    cells += [
+        shown_interval(bootstrap(a, reduce, generator()), 3) for a in ((s.auc, s.worst_auc) if many else (s.auc,))
+    ]
+    if s.paired is None:
+        cells += ["(reference)" if is_first else MISSING, MISSING, MISSING, MISSING]
+    else:
+        cells += [shown_interval(s.paired.difference, 3, sign=True), f"{s.paired.wins}/{s.paired.n}"]
+        cells += [f"{s.paired.p:.3f}", shown(s.holm, 3)]
+    solved = f"{int((s.worst_final >= SOLVED).sum())}/{len(runs)}"
+    return [*cells, solved, windows_to_solve(runs), paper_cell(block, s.condition)]
+
+
+def windows_to_solve(runs: Sequence[Summary]) -> str:
+    """``50 (5/6)``: the median, and how many seeds it is of."""
+    when = [run.solved_window for run in runs if run.solved_window is not None]
+    return f"{np.median(when):.0f} ({len(when)}/{len(runs)})" if when else f"{MISSING} (0/{len(runs)})"
+
+
+def paper_cell(block: Runs, condition: Condition[Summary]) -> str:
+    """What the paper prints for this setting, rule and ladder; the sign for none where it prints nothing.
+
+    The paper's numbers are of rules with their own constants.
+    """
+    if not condition.own_constants:
+        return MISSING
+    ladder, levels = block.fields.get("ladder", "manual"), int(block.fields.get("levels", 5))
+    found = {m: paper.number(block.setting, condition.rule, m, ladder, levels) for m in PAPER_METRICS}
+    told = [f"{PAPER_METRICS[m]} {n}" for m, n in found.items() if n is not None]
+    sources = sorted({n.source for n in found.values() if n is not None})
+    return f"{', '.join(told)} ({'; '.join(sources)})" if told else MISSING
+
+
+def mean_sd(values: NDArray[np.float64]) -> str:
+    """``0.97 ± 0.04``; without a deviation for one seed."""
+    if len(values) < 2:
+        return shown(float(values.mean()))
+    return f"{values.mean():.2f} ± {values.std(ddof=1):.2f}"
+
+
+def _missing(block: Runs) -> list[str]:
+    lacking = [
+        f"{c.label} {', '.join(str(s) for s in block.seeds if s not in c.seeds)}"
+        for c in block.conditions
+        if set(block.seeds) - set(c.seeds)
+    ]
+    return [f"Missing seeds: {'; '.join(lacking)}."] if lacking else []
+
+
+def mechanism_table(block: Runs) -> Table:
+    """One row a condition: time at each level, and for frontiers dispersion, reversals and where they ended."""
+    levels = max(run.about.n_levels for c in block.conditions for run in c.runs)
+    names = list(next((run.dispersion for c in block.conditions for run in c.runs if run.dispersion), {}))
+    header = ["rule", "n", *(f"level {i}" for i in range(levels)), *(f"dispersion {g}" for g in names)]
+    header += ["reversals a context", "frontiers at 0", "million steps", "minutes"]
+    from_policies = any(run.about.bootstrap_fraction is not None for c in block.conditions for run in c.runs)
+    header += ["bootstrap fraction"] * from_policies
+    rows = [_mechanism_row(block, c, levels, names)[: len(header)] for c in block.conditions]
+    note = (
+        "Level columns: share of time at that level (of windows x contexts under a frontier, of rollouts without one). "
+        "Dispersion: IQR of the frontiers within the group, mean over windows. All: mean over seeds."
+    )
+    told = (
+        "Bootstrap fraction: share of contexts whose ladder needed more than a policy trained from the target start "
+        "(n: runs that say it)."
+    )
+    return Table(f"{block.label}: where training happened", header, rows, [note, *[told] * from_policies])
+
+
+def _mechanism_row(block: Runs, c: Condition[Summary], levels: int, names: Sequence[str]) -> list[str]:
+    def mean(values: Sequence[float | None]) -> str:
+        known = [v for v in values if v is not None]
+        return shown(float(np.mean(known))) if known else MISSING
+
+    runs = c.runs
+    share = np.mean([np.pad(run.level_share, (0, levels - len(run.level_share))) for run in runs], axis=0)
+    spread = [mean([float(run.dispersion[g].mean()) if g in run.dispersion else None for run in runs]) for g in names]
+    steps, minutes = (
+        [r.about.environment_steps / 1e6 or None for r in runs],
+        [r.about.seconds / 60 or None for r in runs],
+    )
+    return [
+        c.label,
+        shown_seeds(c.seeds, block.seeds),
+        *(f"{s:.0%}" for s in share),
+        *spread,
+        mean([run.reversals for run in runs]),
+        mean([run.at_target for run in runs]),
+        mean(steps),
+        mean(minutes),
+        bootstrap_fraction(runs),
+    ]
+
+
+def bootstrap_fraction(runs: Sequence[Summary]) -> str:
+    """Mean over the runs with a policy ladder, and how many they are."""
+    known = [run.about.bootstrap_fraction for run in runs if run.about.bootstrap_fraction is not None]
+    return f"{np.mean(known):.2f} (n = {len(known)})" if known else MISSING

@@ -1,0 +1,190 @@
+"""What is measured of one run (spec section 7): pure functions on arrays, and a run's summary.
+
+Curves are ``[evaluations]`` over ``at`` (windows closed). Frontiers are ``[windows, contexts]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl.report.read.run import About, Run
+
+Floats = NDArray[np.float64]
+Values = Floats | Sequence[float]
+SOLVED = 0.5
+"""Final success of the worst group from which a seed counts as solved (the paper's)."""
+REACHED, HELD = 0.9, 0.8
+"""Windows to solve: the worst group reaches the first and stays at the second at the next two evaluations."""
+RETREAT = 1
+"""Index into ``compact.KINDS``: the one move toward easier starts."""
+
+
+def common_window(curves: Iterable[NDArray[np.int64]]) -> tuple[int, int]:
+    """The windows that every run was evaluated over: from the latest first to the earliest last evaluation."""
+    first, last = zip(*((int(at[0]), int(at[-1])) for at in curves), strict=True)
+    if max(first) >= min(last):
+        raise ValueError(f"the runs share no window: one begins at {max(first)}, another ends at {min(last)}")
+    return max(first), min(last)
+
+
+def auc(at: NDArray[np.int64], success: Floats, window: tuple[int, int]) -> float:
+    """Trapezoid area under the curve over ``window``, divided by its length; curves are linear between evaluations."""
+    start, end = window
+    inside = at[(at > start) & (at < end)]
+    x = np.concatenate(([start], inside, [end])).astype(float)
+    return float(np.trapezoid(np.interp(x, at, success), x) / (end - start))
+
+
+def worst_curve(groups: Mapping[str, Floats]) -> Floats:
+    """The least successful group at every evaluation."""
+    return np.asarray(np.min(list(groups.values()), axis=0))
+
+
+def solved_at(worst: Floats) -> int | None:
+    """Index of the first evaluation at 0.9 or above that is followed by two at 0.8 or above."""
+    for i in range(len(worst) - 2):
+        if worst[i] >= REACHED and worst[i + 1] >= HELD and worst[i + 2] >= HELD:
+            return i
+    return None
+
+
+def interquartile_range(frontier: NDArray[np.int8]) -> Floats:
+    """Per window the IQR over contexts, quartiles interpolated linearly; a sort of small integers is the fast way."""
+    if frontier.shape[1] == 0:
+        return np.zeros(len(frontier))
+    ordered = np.sort(frontier, axis=1)
+    return _quantile(ordered, 0.75) - _quantile(ordered, 0.25)
+
+
+def _quantile(ordered: NDArray[np.int8], q: float) -> Floats:
+    place = q * (ordered.shape[1] - 1)
+    low = int(place)
+    high = min(low + 1, ordered.shape[1] - 1)
+    step = ordered[:, high].astype(float) - ordered[:, low]
+    return np.asarray(ordered[:, low] + (place - low) * step)
+
+
+def reversals(context: NDArray[np.int32], kind: NDArray[np.int8], n_contexts: int) -> NDArray[np.int64]:
+    """Per context: how often a move toward easier follows one toward harder, or the other way round."""
+    order = np.argsort(context, kind="stable")
+    who, easier = context[order], kind[order] == RETREAT
+    turns = (who[1:] == who[:-1]) & (easier[1:] != easier[:-1])
+    return np.bincount(who[1:][turns], minlength=n_contexts)
+
+
+def time_at_level(frontier: NDArray[np.int8], n_levels: int) -> Floats:
+    """Share of (window, context) pairs at each level."""
+    return np.bincount(frontier.reshape(-1), minlength=n_levels) / frontier.size
+
+
+def gradient_steps(learner: Mapping[str, Any], steps_at: NDArray[np.int64]) -> NDArray[np.int64]:
+    """``[windows]``: gradient steps so far, from a learner's constants and the environment steps ``steps_at``.
+
+    PPO splits a window's steps into minibatches, epoch by epoch; the others take ``updates`` a window once they have
+    ``warmup`` steps. Empty where the constants are not known.
+    """
+    if "epochs" in learner:
+        here = np.diff(steps_at, prepend=0)
+        return np.cumsum(learner["epochs"] * np.maximum(1, -(-here // learner["minibatch"])))
+    if "updates" in learner:
+        return np.cumsum(np.where(steps_at >= learner["warmup"], learner["updates"], 0))
+    return np.zeros(0, np.int64)
+
+
+def retained(auto: Values, manual: Values, target: Values) -> Floats:
+    """R_retain and R_self of ``[..., seeds]``: the share of the hand-built ladder's gain over the target start, on
+    mean AUC; NaN without a gain."""
+    base = np.mean(target, axis=-1)
+    gain = np.mean(manual, axis=-1) - base
+    return np.asarray((np.mean(auto, axis=-1) - base) / np.where(gain == 0, np.nan, gain))
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What tables and figures need of a run; its rollouts and frontiers are left behind."""
+
+    about: About
+    at: NDArray[np.int64]
+    held_out: Floats
+    groups: dict[str, Floats]
+    solved_window: int | None
+    solved_updates: int | None
+    solved_steps: int | None
+    solved_seconds: float | None
+    level_share: Floats
+    """``[levels]``: of (window, context) pairs under a frontier, else of rollouts."""
+    frontier_mean: dict[str, NDArray[np.float32]]
+    """``[windows]`` by group of training contexts; empty without a frontier."""
+    dispersion: dict[str, NDArray[np.float32]]
+    """``[windows]``: IQR within the group; empty without a frontier."""
+    reversals: float | None
+    """Mean per context; None without a frontier."""
+    at_target: float | None
+    """Share of contexts whose frontier ends at level 0."""
+
+    @property
+    def evaluated(self) -> bool:
+        """Whether there is a held-out curve to speak of."""
+        return len(self.at) > 1
+
+    @property
+    def final(self) -> float:
+        """Held-out success at the last evaluation."""
+        return float(self.held_out[-1])
+
+    @property
+    def worst_final(self) -> float:
+        """The within-seed minimum over groups."""
+        return min(float(curve[-1]) for curve in self.groups.values())
+
+    def auc(self, window: tuple[int, int]) -> float:
+        """Over all held-out contexts."""
+        return auc(self.at, self.held_out, window)
+
+    def worst_auc(self, window: tuple[int, int]) -> float:
+        """The minimum over groups of each group's area."""
+        return min(auc(self.at, curve, window) for curve in self.groups.values())
+
+
+def summarise(run: Run) -> Summary:
+    """Reduce a run."""
+    when = solved_at(worst_curve(run.held_out_groups)) if run.held_out_groups else None
+    window = None if when is None else int(run.evaluated_at[when])
+    played = None if window is None else max(window - 1, 0)
+    updates = gradient_steps(run.about.config.get("learner", {}), run.steps_at)
+    n, levels = run.about.n_contexts, run.about.n_levels
+    means, spread = {}, {}
+    if run.frontier is not None and len(run.frontier):
+        for name, members in members_of(run).items():
+            means[name] = run.frontier[:, members].mean(axis=1, dtype=np.float32)
+            spread[name] = interquartile_range(run.frontier[:, members]).astype(np.float32)
+        share = time_at_level(run.frontier, levels)
+    else:
+        share = np.bincount(run.played.level, minlength=levels) / max(1, len(run.played.level))
+    return Summary(
+        about=run.about,
+        at=run.evaluated_at,
+        held_out=run.held_out,
+        groups=run.held_out_groups,
+        solved_window=window,
+        solved_updates=None if played is None or played >= len(updates) else int(updates[played]),
+        solved_steps=None if played is None or played >= len(run.steps_at) else int(run.steps_at[played]),
+        solved_seconds=None if played is None or played >= len(run.seconds_at) else float(run.seconds_at[played]),
+        level_share=share,
+        frontier_mean=means,
+        dispersion=spread,
+        reversals=float(reversals(run.moves.context, run.moves.kind, n).mean()) if means else None,
+        at_target=float((run.frontier[-1] == 0).mean()) if means and run.frontier is not None else None,
+    )
+
+
+def members_of(run: Run) -> dict[str, NDArray[np.int64]]:
+    """Training contexts by evaluation group; all of them as one group where no labels are known."""
+    if run.context_group is None:
+        return {"all": np.arange(run.about.n_contexts)}
+    return {name: np.flatnonzero(run.context_group == i) for i, name in enumerate(run.groups)}

@@ -1,0 +1,48 @@
+"""How much it takes to solve a block's setting: windows, updates, environment steps, minutes (spec section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from scout_rl.report.measure.comparison import Runs
+from scout_rl.report.measure.conditions import Condition
+from scout_rl.report.measure.metrics import HELD, REACHED, Summary
+from scout_rl.report.measure.tables import MISSING, Table
+
+Number = Callable[[Summary], float | None]
+COLUMNS: dict[str, tuple[Number, int]] = {
+    "windows": (lambda run: run.solved_window, 0),
+    "updates": (lambda run: run.solved_updates, 0),
+    "million steps": (lambda run: None if run.solved_steps is None else run.solved_steps / 1e6, 2),
+    "minutes": (lambda run: None if run.solved_seconds is None else run.solved_seconds / 60, 1),
+}
+"""Each with its digits."""
+NOTE = (
+    f"Up to the first evaluation at which the worst group is at {REACHED} or above and at {HELD} or above at the next "
+    "two. Median over the seeds that got there, [least, most] from two seeds on; the others are listed and in no "
+    "median. Updates: gradient steps, worked out from the learner's constants and the environment steps. Minutes: wall "
+    "time of training, in proportion to windows for a compact record."
+)
+
+
+def solving_table(block: Runs) -> Table:
+    """One row a condition: how many seeds got there, which did not, and what it took."""
+    header = ["rule", "n", "got there", "did not (seeds)", *COLUMNS]
+    return Table(f"{block.label}: what it takes to solve", header, [_row(c) for c in block.conditions], [NOTE])
+
+
+def _row(condition: Condition[Summary]) -> list[str]:
+    there = [run for run in condition.runs if run.solved_window is not None]
+    missing = ", ".join(str(run.about.seed) for run in condition.runs if run.solved_window is None)
+    cells = [_spread([number(run) for run in there], digits) for number, digits in COLUMNS.values()]
+    return [condition.label, str(len(condition.runs)), str(len(there)), missing or "none", *cells]
+
+
+def _spread(values: list[float | None], digits: int) -> str:
+    known = [value for value in values if value is not None]
+    if not known:
+        return MISSING
+    middle = f"{np.median(known):,.{digits}f}"
+    return middle if len(known) < 2 else f"{middle} [{min(known):,.{digits}f}, {max(known):,.{digits}f}]"

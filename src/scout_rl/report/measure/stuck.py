@@ -1,0 +1,137 @@
+"""Which contexts are stuck, and why: every reason rests on counts that are printed with it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl import rules
+from scout_rl.report.measure.metrics import RETREAT
+from scout_rl.report.read.run import Run
+
+RECENT = 10
+LOW = 0.2
+"""Success among the last ten rollouts at or below which the target start is not mastered."""
+TURNS = 3
+"""Changes of direction in the last half of a run from which a context oscillates."""
+
+
+class Stuck(NamedTuple):
+    """One context and its reason."""
+
+    context: int
+    reason: str
+    """One of ``REASONS``."""
+    evidence: str
+    """The numbers behind it."""
+
+
+REASONS = {
+    "no rollouts": "never drawn: the rule gives it no probability, or the run was too short",
+    "evidence missing": "too few rollouts to decide: fewer contexts, larger windows, a smaller gate or a longer run",
+    "fails at the easiest": "hardly succeeds at level L and there is no easier start: look at this context's ladder",
+    "never succeeds": "not once from the harder level that it tries and tries: it needs longer, or a level in between",
+    "oscillates": "advances and retreats again and again: success at the harder level does not last",
+    "lost the target": "reached the target start and fell back: what was learned there was forgotten",
+    "fails at the target": "trains from the target start and hardly succeeds there",
+    "undecided": "success at its level is neither high nor low, and no probe helped",
+}
+
+
+class Cells(NamedTuple):
+    """Per cell ``[contexts, levels]``: rollouts, successes, and success among the last ten."""
+
+    tried: NDArray[np.int64]
+    won: NDArray[np.int64]
+    recent: NDArray[np.float64]
+    """NaN without a rollout."""
+
+
+def cells(run: Run) -> Cells:
+    """Count the rollouts of every cell."""
+    shape = run.about.n_contexts, run.about.n_levels
+    cell = run.played.context.astype(np.int64) * shape[1] + run.played.level
+    order = np.argsort(cell, kind="stable")
+    tried = np.bincount(cell, minlength=shape[0] * shape[1])
+    total = np.concatenate(([0], np.cumsum(run.played.success[order])))
+    end = np.cumsum(tried)
+    last = np.minimum(tried, RECENT)
+    recent = np.divide(total[end] - total[end - last], last, out=np.full(len(tried), np.nan), where=last > 0)
+    won = total[end] - total[end - tried]
+    return Cells(tried.reshape(shape), won.reshape(shape), recent.reshape(shape))
+
+
+def find_stuck(run: Run) -> list[Stuck]:
+    """Every context that does not get further, with its reason; contexts that moved harder lately are not stuck."""
+    counted = cells(run)
+    if run.frontier is None:
+        return [stuck for x in range(run.about.n_contexts) if (stuck := _without_frontier(x, counted)) is not None]
+    made = (_with_frontier(run, x, counted) for x in range(run.about.n_contexts))
+    return [stuck for stuck in made if stuck is not None]
+
+
+def _without_frontier(x: int, counted: Cells) -> Stuck | None:
+    tried, won = counted.tried[x], counted.won[x]
+    if not tried.any():
+        return Stuck(x, "no rollouts", "0 rollouts")
+    if tried[0] >= RECENT and counted.recent[x, 0] <= LOW:
+        reached = [f"level {i}: {won[i]} of {tried[i]}" for i in range(len(tried)) if tried[i]]
+        return Stuck(x, "fails at the target", "; ".join(reached))
+    return None
+
+
+def _with_frontier(run: Run, x: int, counted: Cells) -> Stuck | None:
+    assert run.frontier is not None
+    levels, windows = run.about.n_levels, len(run.frontier)
+    tried, won, recent = counted.tried[x], counted.won[x], counted.recent[x]
+    level = int(run.frontier[-1, x])
+    mine = np.flatnonzero(run.moves.context == x)
+    window, easier = run.moves.window[mine], run.moves.kind[mine] == RETREAT
+    rate = f"{won[level]} of {tried[level]} rollouts at level {level}"
+    if not tried.any():
+        return Stuck(x, "no rollouts", "0 rollouts")
+    if level == 0 and not recent[0] <= LOW:
+        return None  # at the target start, and succeeding (or just arrived)
+    late = window >= windows // 2
+    turns = int((easier[late][1:] != easier[late][:-1]).sum())
+    hard, easy = int(run.frontier[windows // 2 :, x].min()), int(run.frontier[windows // 2 :, x].max())
+    pair = f"{won[easy]} of {tried[easy]} rollouts at level {easy}, {won[hard]} of {tried[hard]} at level {hard}"
+    if hard < easy and tried[hard] >= gate(run) and won[hard] == 0 and easier.any():
+        return Stuck(x, "never succeeds", pair)
+    if turns >= TURNS:
+        return Stuck(x, "oscillates", f"{turns} turns in the last half; {pair}")
+    if level == 0:
+        return Stuck(x, "fails at the target", f"{rate}, {recent[0]:.0%} lately") if tried[0] >= RECENT else None
+    if (run.frontier[:, x] == 0).any():
+        first = run.about.first + int(np.argmax(run.frontier[:, x] == 0)) + 1
+        return Stuck(x, "lost the target", f"at level 0 in window {first}, at level {level} in the end")
+    since = windows - (int(window[-1]) + 1 if len(window) else 0)
+    if since < max(1, windows // 4):
+        return None  # it moved in the last quarter: slow perhaps, not stuck
+    if tried[level] < gate(run):
+        return Stuck(
+            x, "evidence missing", f"{tried[level]} of {gate(run)} rollouts at level {level} in {since} windows"
+        )
+    if level == levels - 1 and recent[level] <= LOW:
+        return Stuck(x, "fails at the easiest", rate)
+    return Stuck(x, "undecided", f"{rate}, {recent[level]:.0%} of the last ten, no move for {since} windows")
+
+
+def gate(run: Run) -> int:
+    """Rollouts that the rule asks for before a frontier may move."""
+    try:
+        return int(rules.make(run.about.rule, **run.about.config.get("constants", {})).evidence_gate or 1)
+    except (ValueError, TypeError):
+        return 1  # a rule of another version
+
+
+def gate_constant(rule: str) -> str:
+    """The constant that says so; empty for a rule without one, or that is not ours."""
+    return rules.RULES[rule].gate_constant if rule in rules.RULES else ""
+
+
+def gate_name(rule: str) -> str:
+    """The same for a sentence, which calls it what it is where it has no name."""
+    return gate_constant(rule) or "evidence gate"

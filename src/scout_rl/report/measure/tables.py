@@ -1,0 +1,127 @@
+"""A table as a value, and as Markdown, LaTeX or CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from scout_rl.report.measure.statistics import Interval
+
+MISSING = "–"
+"""Printed where there is no number; never an empty cell."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Text cells, all rows as long as the header, and notes that belong below it."""
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.header):
+                raise ValueError(f"table {self.title!r}: a row has {len(row)} cells, the header {len(self.header)}")
+
+    def column(self, name: str) -> list[str]:
+        """One column by its header."""
+        at = self.header.index(name)
+        return [row[at] for row in self.rows]
+
+
+def shown(value: float | None, digits: int = 2) -> str:
+    """A number, or the sign for none."""
+    return MISSING if value is None or math.isnan(value) else f"{value:.{digits}f}"
+
+
+def shown_interval(found: Interval | None, digits: int = 2, *, sign: bool = False) -> str:
+    """``+0.18 [0.04, 0.29]``; without bounds where one seed gives none."""
+    if found is None or math.isnan(found.point):
+        return MISSING
+    plus = "+" if sign else ""
+    point = f"{found.point:{plus}.{digits}f}"
+    return f"{point} [{found.low:.{digits}f}, {found.high:.{digits}f}]" if found.known else point
+
+
+def shown_seeds(have: Sequence[int], wanted: Sequence[int]) -> str:
+    """``2 of 3 (no 102)``: how many, and which are missing."""
+    lacking = [seed for seed in wanted if seed not in have]
+    if not lacking:
+        return str(len(have))
+    named = ", ".join(str(seed) for seed in lacking[:6]) + (", …" if len(lacking) > 6 else "")
+    return f"{len(have)} of {len(wanted)} (no {named})"
+
+
+def markdown(table: Table) -> str:
+    """A pipe table with its title and notes; numbers to the right."""
+    rows = [[cell.replace("|", "\\|") for cell in row] for row in (table.header, *table.rows)]
+    rule = ["---", *("---:" for _ in table.header[1:])]
+    lines = [f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:])]
+    notes = [f"\n{note}" for note in table.notes]
+    return "\n".join([f"**{table.title}**", "", *lines, *notes]) + "\n"
+
+
+def titled(table: Table) -> str:
+    """The same with its title as a heading."""
+    return f"## {table.title}\n\n" + markdown(table).split("\n", 2)[2]
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "–": "--",
+    "−": "$-$",
+    "±": r"$\pm$",
+    "Δ": r"$\Delta$",
+    "≥": r"$\geq$",
+    "…": r"\dots{}",
+    "·": r"$\cdot$",
+}
+
+
+def _escaped(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in text)
+
+
+def latex(table: Table) -> str:
+    """A booktabs table that compiles as it is."""
+    lines = [" & ".join(_escaped(cell) for cell in row) + r" \\" for row in (table.header, *table.rows)]
+    notes = [r"\par\smallskip{\footnotesize " + _escaped(note) + r"\par}" for note in table.notes]
+    return "\n".join(
+        [
+            r"\begin{table}[t]",
+            r"\centering",
+            rf"\caption{{{_escaped(table.title)}}}",
+            r"\small",
+            rf"\begin{{tabular}}{{l{'r' * (len(table.header) - 1)}}}",
+            r"\toprule",
+            lines[0],
+            r"\midrule",
+            *lines[1:],
+            r"\bottomrule",
+            r"\end{tabular}",
+            *notes,
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def as_csv(table: Table) -> str:
+    """Header and rows; title and notes are left out."""
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows([table.header, *table.rows])
+    return buffer.getvalue()

@@ -1,0 +1,1 @@
+"""Records of any kind as one value."""

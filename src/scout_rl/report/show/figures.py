@@ -1,0 +1,300 @@
+"""The figures, after the paper's: one small drawing each, told apart without colour by dash, marker and hatch."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scout_rl.report.measure.comparison import Runs, Score, over_seeds
+from scout_rl.report.measure.conditions import reference
+from scout_rl.report.show import figure_data as data
+
+INK = "#1b1f24"
+"""Text and axes; on the page it follows the reader's light or dark."""
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7f7f7f")
+"""Okabe and Ito's, told apart by most colour-blind readers; the first is SCOUT's alone."""
+DASHES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (7, 3)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "d", "p")
+HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
+SIZE = (4.6, 3.1)
+LEGEND, HANDLE = 74, 10
+"""Characters of a legend's text that are as wide as a figure, and as the line before each label."""
+MOST_BANDS = 5
+"""With more rules than this only the first keeps its band: twelve on top of each other show nothing."""
+
+
+class Look(NamedTuple):
+    """How a rule is drawn, in every figure the same."""
+
+    colour: str
+    dash: Any
+    marker: str
+
+
+def look(i: int) -> Look:
+    """Of the rule at place ``i``. The first has colour and line for itself; no two share both colour and dash."""
+    others = len(COLOURS) - 1
+    round_, place = divmod(i - 1, others)
+    colour, dash = (0, 0) if i == 0 else (1 + place, 1 + (place + round_) % others)
+    return Look(COLOURS[colour], DASHES[dash], MARKERS[i % len(MARKERS)])
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One drawn figure."""
+
+    name: str
+    caption: str
+    drawn: Any
+    """matplotlib's."""
+
+    @cached_property
+    def svg(self) -> str:
+        """See-through, and the same bytes each time: no date, ids from a fixed salt, text as text."""
+        import matplotlib
+
+        buffer = io.StringIO()
+        with matplotlib.rc_context({"svg.hashsalt": self.name, "svg.fonttype": "none"}):
+            note = {"Date": None, "Creator": None}
+            self.drawn.savefig(buffer, format="svg", metadata=note, transparent=True)
+        self.drawn.set_layout_engine("none")  # laid out once is enough
+        return buffer.getvalue()
+
+    @property
+    def white_svg(self) -> str:
+        """On white, to stand by itself."""
+        return re.sub(r"(<svg [^>]*>)", r'\1<rect width="100%" height="100%" fill="white"/>', self.svg, count=1)
+
+
+def draw_all(block: Runs, found: list[Score]) -> list[Figure]:
+    """Every figure of a block; those that its runs have nothing for are left out."""
+    many = len(block.conditions[0].runs[0].groups) > 1
+    styles = {c.label: i for i, c in enumerate(block.conditions)}
+    made = [_curves(block, styles, worst=False)]
+    if many:
+        made += [_curves(block, styles, worst=True)]
+    made += [_dots(block, found, styles), _final(block)]
+    shown = reference(block.conditions) or next((c for c in block.conditions if c.runs[0].frontier_mean), None)
+    if shown is not None and shown.runs[0].frontier_mean:
+        made += [_bands(data.mean_frontier(shown), "frontier", "mean frontier (0 = target)", shown.label)]
+        made += [_bands(data.dispersion(shown), "dispersion", "IQR of frontiers in a group", shown.label)]
+    if many:
+        points = data.aggregate_against_worst(found)
+        made += [_points(points, styles, "masking", "AUC, all contexts", "What the average hides: a point a seed.")]
+    turns = data.reversals_against_worst(found)
+    if len(turns) > 1:
+        made += [_points(turns, styles, "reversals", "reversals a context", "Reversals of direction: a point a seed.")]
+    return made
+
+
+def save(figure: Figure, folder: Path, dpi: int = 150) -> None:
+    """Write NAME.svg and NAME.png."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{figure.name}.svg").write_text(figure.white_svg, "utf-8")
+    figure.drawn.savefig(folder / f"{figure.name}.png", dpi=dpi, facecolor="white")
+
+
+def save_curves(block: Runs, found: list[Score], docs: Path, name: str) -> str:
+    """Write the block's learning curves (of the worst group where there are groups) for a page; returns its link."""
+    drawn = {figure.name: figure for figure in draw_all(block, found)}
+    link = f"images/{name}.svg"
+    (docs / "images").mkdir(parents=True, exist_ok=True)
+    (docs / link).write_text(drawn.get("worst-curves", drawn["curves"]).white_svg, "utf-8")
+    return link
+
+
+def inline_svg(figure: Figure, prefix: str) -> str:
+    """For an HTML page: ids made unique by ``prefix``, ink in the page's own colour."""
+    text = figure.svg[figure.svg.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
+    text = re.sub(r'\bid="', f'id="{prefix}', text)
+    text = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{prefix}", text)
+    text = re.sub(r'<svg ([^>]*?)width="[^"]*pt"', r"<svg \1", text, count=1)
+    text = re.sub(r'<svg ([^>]*?)height="[^"]*pt"', r"<svg \1", text, count=1)
+    text = re.sub(r"(-?\d+\.\d\d)\d+", r"\1", text)
+    return text.replace(INK, "currentColor").replace(
+        "<svg ", f'<svg role="img" aria-label="{escape(figure.caption)}" ', 1
+    )
+
+
+def _axes(width: float = SIZE[0], height: float = SIZE[1]) -> tuple[Any, Any]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
+
+    figure = Canvas(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color=INK, alpha=0.13, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=INK, labelsize=8)
+    for spine in axes.spines.values():
+        spine.set_color(INK)
+    return figure, axes
+
+
+def _label(axes: Any, x: str, y: str) -> None:
+    axes.set_xlabel(x, color=INK, fontsize=9)
+    axes.set_ylabel(y, color=INK, fontsize=9)
+
+
+def _legend(figure: Any, axes: Any) -> None:
+    _, labels = axes.get_legend_handles_labels()
+    columns = columns_for(labels)
+    figure.legend(
+        loc="outside upper left",
+        ncols=columns,
+        frameon=False,
+        fontsize=8,
+        labelcolor=INK,
+        handlelength=2.6,
+        borderpad=0,
+    )
+
+
+def columns_for(labels: Sequence[str]) -> int:
+    """How many columns of labels, each with its line, a figure is wide enough for: at most four."""
+    for n in range(min(4, len(labels)), 1, -1):
+        widest = (max(map(len, column)) for column in np.array_split(np.array(labels), n))
+        if sum(width + HANDLE for width in widest) <= LEGEND:
+            return n
+    return 1
+
+
+def _curves(block: Runs, styles: dict[str, int], *, worst: bool) -> Figure:
+    figure, axes = _axes()
+    for band in data.learning_curves(block, worst=worst):
+        i = styles[band.label]
+        colour, dash, marker = look(i)
+        every = max(1, len(band.x) // 8)
+        axes.plot(
+            band.x,
+            band.mean,
+            color=colour,
+            linestyle=dash,
+            linewidth=1.6 if i else 2.4,
+            zorder=2 if i else 3,  # SCOUT on top of the others
+            label=band.label,
+            marker=marker,
+            markevery=(i % every, every),
+            markersize=4,
+        )
+        if band.deviation.any() and (i == 0 or len(styles) <= MOST_BANDS):
+            low, high = np.clip([band.mean - band.deviation, band.mean + band.deviation], 0, 1)
+            axes.fill_between(band.x, low, high, color=colour, alpha=0.14, linewidth=0)
+    axes.set_ylim(-0.03, 1.03)
+    _label(axes, "window", "success of the worst group" if worst else "held-out success")
+    _legend(figure, axes)
+    which = "of the least successful group" if worst else "from the target start"
+    bands = "" if len(styles) <= MOST_BANDS else f" (band: {next(iter(styles))} alone)"
+    caption = f"Held-out success {which}, mean ± s.d. over seeds{bands}."
+    return Figure("worst-curves" if worst else "curves", caption, figure)
+
+
+def _dots(block: Runs, found: list[Score], styles: dict[str, int]) -> Figure:
+    word, _ = over_seeds(block.setting)
+    rows = data.worst_group_dots(found, word)
+    figure, axes = _axes(height=max(1.5, 0.75 + 0.27 * len(rows)))
+    for y, row in enumerate(rows):
+        i = styles[row.label]
+        spread = y + (np.linspace(-0.16, 0.16, len(row.values)) if len(row.values) > 1 else np.zeros(1))
+        axes.plot(row.values, spread, look(i).marker, color=look(i).colour, markersize=5, alpha=0.75)
+        if len(row.values) > 1:
+            axes.plot([row.middle] * 2, [y - 0.34, y + 0.34], color=INK, linewidth=2)
+    axes.set_yticks(range(len(rows)), [row.label for row in rows])
+    axes.set_ylim(len(rows) - 0.45, -0.55)
+    axes.set_xlim(-0.02, 1.02)
+    name = "worst-group AUC" if len(block.conditions[0].runs[0].groups) > 1 else "AUC"
+    _label(axes, name, "")
+    return Figure("worst-auc", f"{name[0].upper()}{name[1:]}: dots are seeds, ticks their {word}.", figure)
+
+
+def _final(block: Runs) -> Figure:
+    groups = data.final_by_group(block)
+    labels = [c.label for c in block.conditions]
+    figure, axes = _axes(height=max(1.7, 0.95 + (0.13 + 0.17 * len(groups)) * len(labels)))
+    thick = 0.8 / len(groups)
+    for g, (name, rows) in enumerate(groups.items()):
+        y = np.arange(len(labels)) - 0.4 + (g + 0.5) * thick
+        means = [row.middle for row in rows]
+        axes.barh(
+            y,
+            means,
+            thick * 0.92,
+            color=COLOURS[(0, 5, 2, 3, 4, 1)[g % 6]],
+            hatch=HATCHES[g % len(HATCHES)],
+            edgecolor=INK,
+            linewidth=0.6,
+            alpha=0.85,
+            label=name,
+        )
+        for place, row in zip(y, rows, strict=True):
+            if len(row.values) > 1:
+                axes.plot(row.values, np.full(len(row.values), place), "|", color=INK, markersize=6)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.set_xlim(0, 1.02)
+    _label(axes, "final success", "")
+    if len(groups) > 1:
+        _legend(figure, axes)
+    return Figure("final", "Final held-out success by group: bars are means, ticks seeds.", figure)
+
+
+def _bands(bands: list[data.Band], name: str, y: str, label: str) -> Figure:
+    figure, axes = _axes()
+    for i, band in enumerate(bands):
+        colour = COLOURS[(0, 5, 2, 3)[i % 4]]
+        every = max(1, len(band.x) // 7)
+        axes.plot(
+            band.x,
+            band.mean,
+            color=colour,
+            linestyle=DASHES[i % len(DASHES)],
+            marker=MARKERS[i % len(MARKERS)],
+            markevery=every,
+            markersize=4,
+            linewidth=1.6,
+            label=band.label,
+        )
+        if band.deviation.any():
+            low = np.maximum(band.mean - band.deviation, 0)
+            axes.fill_between(band.x, low, band.mean + band.deviation, color=colour, alpha=0.14, linewidth=0)
+    axes.set_ylim(bottom=-0.05)
+    _label(axes, "window", y)
+    _legend(figure, axes)
+    what = {"frontier": "Where each group trains", "dispersion": "How far contexts of one group are apart"}[name]
+    return Figure(name, f"{what} under {label}, mean ± s.d. over seeds.", figure)
+
+
+def _points(rows: list[data.Points], styles: dict[str, int], name: str, x: str, caption: str) -> Figure:
+    figure, axes = _axes()
+    middle: Callable[..., Any] = np.median
+    for row in rows:
+        colour, _, marker = look(styles[row.label])
+        if len(row.x) > 1:
+            axes.plot(row.x, row.y, marker, color=colour, markersize=4, alpha=0.45)
+        axes.plot(
+            middle(row.x),
+            middle(row.y),
+            marker,
+            color=colour,
+            markersize=9,
+            markeredgecolor=INK,
+            label=row.label,
+            linestyle="",
+        )
+    axes.set_ylim(-0.03, 1.03)
+    if name == "masking":
+        axes.plot([0, 1], [0, 1], color=INK, linewidth=0.8, alpha=0.4)
+    axes.set_xlim(left=-0.02 * max(1e-3, axes.get_xlim()[1]))
+    _label(axes, x, "worst-group AUC")
+    _legend(figure, axes)
+    return Figure(name, f"{caption} Large markers: medians.", figure)

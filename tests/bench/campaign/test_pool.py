@@ -1,0 +1,108 @@
+"""The process pool: whatever dies in the middle, all runs finish, with the bytes of an undisturbed campaign."""
+
+import json
+import os
+import re
+import signal
+import time
+
+import pytest
+
+from scout_rl.records import compact
+from tests.bench.campaign.small_campaigns import (
+    alive,
+    campaign,
+    children,
+    finish,
+    records,
+    run_folders,
+    share_cache,
+    windows,
+    write_file,
+)
+
+pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds workers to kill through /proc")
+RULES = ("scout", "anneal")
+
+
+def test_the_pool(tmp_path, tmp_path_factory):
+    """One test, because every part compares with the same undisturbed campaign."""
+    share_cache(tmp_path_factory)
+    for name in ("undisturbed", "elsewhere", "disturbed"):
+        (tmp_path / name).mkdir()
+    there = undisturbed(tmp_path / "undisturbed")
+    a_run_that_always_fails_is_listed_and_the_rest_goes_on(*there)
+    finished_runs_are_packed_and_then_count_as_finished(there[0], tmp_path / "elsewhere")
+    a_killed_campaign_and_a_killed_worker_change_no_byte(there[0], tmp_path / "disturbed")
+
+
+def undisturbed(here):
+    """Two runs, and one that cannot succeed: where its folder should be is a file."""
+    file = write_file(here / "c.toml", (*RULES, "random"), [40])
+    assert finish(campaign(file, here / "runs", "--dry-run"))[0] == 0
+    assert not (here / "runs").exists()  # a dry run leaves nothing
+    blocked = here / "runs" / "doorkey-split-small" / "random"
+    blocked.parent.mkdir(parents=True)
+    blocked.write_text("in the way")
+    code, printed = finish(campaign(file, here / "runs", "--workers", "2", "--pack", str(here / "results")))
+    return here, code, printed
+
+
+def a_run_that_always_fails_is_listed_and_the_rest_goes_on(here, code, printed):
+    assert code == 1
+    assert "3 runs: 2 finished, 1 failed" in printed
+    (line,) = [line for line in printed.splitlines() if line.startswith("failed doorkey-split-small/random/40")][-1:]
+    assert "cannot be written: Not a directory" in line
+    (kept,) = (here / "runs/.campaign").rglob("*.failures.json")
+    assert [sorted(row) for row in json.loads(kept.read_text())] == [["error", "windows"]] * 3
+    assert len(run_folders(here / "runs")) == 2
+
+
+def finished_runs_are_packed_and_then_count_as_finished(here, tmp_path):
+    packed = compact.find_results(here / "results")
+    assert [path.parent.name for path in packed] == sorted(RULES)
+    assert [len(compact.unpack(path).context) for path in packed] == [16] * 2
+    # elsewhere, without the run folders: the records are enough, only the run that is not there is to do
+    code, printed = finish(campaign(here / "c.toml", tmp_path / "runs", "--pack", str(here / "results"), "--dry-run"))
+    assert code == 0
+    assert "1 of 3 runs to do" in printed
+    changed = write_file(tmp_path / "c.toml", RULES, [40])
+    changed.write_text(changed.read_text().replace("checkpoint_every = 2", "checkpoint_every = 5"))
+    code, printed = finish(campaign(changed, tmp_path / "runs", "--pack", str(here / "results")))
+    assert (code, printed) == (0, "2 runs: 2 finished\n")
+
+
+def until(condition, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def a_killed_campaign_and_a_killed_worker_change_no_byte(here, tmp_path):
+    file, out = write_file(tmp_path / "c.toml", RULES, [40]), tmp_path / "runs"
+    expected = {name: records(folder) for name, folder in run_folders(here / "runs").items()}
+    order = [next(name for name in expected if f"/{rule}/" in name) for rule in RULES]
+
+    # The campaign itself dies in the middle of its second run; its worker must not outlive it.
+    process = campaign(file, out, "--workers", "1")
+    until(lambda: windows(out / order[1]) >= 3)
+    workers = children(process.pid)
+    process.kill()
+    process.wait()
+    assert workers
+    until(lambda: not any(map(alive, workers)), 10)
+    assert 3 <= windows(out / order[1]) < 16
+    finished = {path: path.read_bytes() for path in (out / order[0]).iterdir() if path.is_file()}
+
+    # Started again; now the worker dies, further on in the same run.
+    process = campaign(file, out, "--workers", "1")
+    until(lambda: windows(out / order[1]) >= 9)
+    (worker,) = children(process.pid)
+    os.kill(worker, signal.SIGKILL)
+    code, printed = finish(process)
+    assert code == 0, printed
+    assert {name: records(folder) for name, folder in run_folders(out).items()} == expected
+    assert {path: path.read_bytes() for path in finished} == finished  # timings too: it was not repeated
+    said = next((out / ".campaign").rglob("anneal/*.log")).read_text()
+    assert int(re.search(r"continuing .* from window (\d+)", said)[1]) >= 8  # the checkpoint, not the start

@@ -1,0 +1,342 @@
+"""What is left to do, worked out from the disk: no engine, no learner, planted files alone."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from scout_rl.bench.campaign import conduct, state
+from scout_rl.bench.campaign.engine import Ended
+from scout_rl.bench.campaign.file import Run, load
+from scout_rl.bench.campaign.machine import environment, n_workers, usable_cores
+from scout_rl.bench.campaign.state import CHANCES, State
+from scout_rl.bench.campaign.store import open_store
+from scout_rl.bench.campaign.table import Board, duration
+from scout_rl.bench.run.config import RunConfig
+from scout_rl.records.compact import find_results, pack
+from tests.report.planted import as_run_folder, play, played_folder, steadily
+
+
+@pytest.fixture
+def runs(tmp_path):
+    file = tmp_path / "a.toml"
+    file.write_text('[[runs]]\nsettings=["doorkey-small"]\nrules=["scout","anneal","target"]\nseeds=[40]\nwindows=8')
+    return load(file).runs
+
+
+@pytest.fixture
+def store(tmp_path):
+    return open_store(str(tmp_path / "runs"))
+
+
+def plant(run, store, windows, *, checkpoint=None, config=None):
+    """The files of a run that has closed so many windows."""
+    about = {"config": config or run.config.as_dict()}
+    store.write(f"{run.name}/run.json", json.dumps(about).encode())
+    rows = [{"window": i, "seconds": 0.5 + i} for i in range(windows)]
+    for table in ("windows", "timing", "metrics"):
+        store.write(f"{run.name}/{table}.jsonl", "".join(json.dumps(row) + "\n" for row in rows).encode())
+    evaluation = {"window": windows, "groups": {"all": 0.25}}
+    store.write(f"{run.name}/evaluations.jsonl", (json.dumps(evaluation) + "\n").encode())
+    if checkpoint is not None:
+        store.write(f"{run.name}/checkpoints/{checkpoint:08d}/manifest.json", b"{}")
+
+
+def test_missing_unfinished_finished(runs, store):
+    a, b, c = runs
+    plant(b, store, 5, checkpoint=4)
+    plant(c, store, 8, checkpoint=8)
+    found = conduct.survey(runs, store, None)
+    assert [found[run.name].state for run in runs] == [State.MISSING, State.UNFINISHED, State.FINISHED]
+    assert [found[run.name].windows for run in runs] == [0, 5, 8]
+    assert conduct.missing(runs, found) == [a, b]
+    assert conduct.missing(runs, found, 1) == [a]
+
+
+def test_a_run_without_its_last_checkpoint_is_not_finished(runs, store):
+    """Killed between the last row and the checkpoint: its policy would be lost."""
+    plant(runs[0], store, 8, checkpoint=6)
+    assert state.status(runs[0], store).state is State.UNFINISHED
+
+
+def test_a_run_that_lost_all_its_checkpoints_is_finished_where_its_records_are_whole(runs, store):
+    plant(runs[0], store, 8)
+    assert state.status(runs[0], store) == state.Status(State.FINISHED, 8)
+    plant(runs[1], store, 7)
+    assert state.status(runs[1], store).state is State.UNFINISHED
+
+
+def test_half_a_row_is_not_counted(runs, store):
+    plant(runs[0], store, 5)
+    rows = store.read(f"{runs[0].name}/timing.jsonl")
+    store.write(f"{runs[0].name}/timing.jsonl", rows[:-3])
+    assert state.status(runs[0], store).windows == 4
+
+
+def test_three_failures_are_enough_and_can_be_forgotten(runs, store):
+    run = runs[0]
+    for times in range(1, CHANCES + 1):
+        assert state.add_failure(run, store, f"reason {times}") == times
+        found = state.status(run, store)
+        assert found.state is (State.FAILED if times == CHANCES else State.MISSING)
+        assert f"reason {times}" in found.note
+    state.forget_failures(run, store)
+    assert state.status(run, store) == state.Status(State.MISSING)
+
+
+def test_a_folder_of_another_run_is_not_touched(runs, store):
+    other = dataclasses.replace(runs[0].config, episodes=8).as_dict()
+    plant(runs[0], store, 3, config=other)
+    found = state.status(runs[0], store)
+    assert found.state is State.FAILED
+    assert "holds another run: episodes is 8 there and 16 here" in found.note
+    plant(runs[0], store, 3, config={**runs[0].config.as_dict(), "checkpoint_every": 7})  # no part of what a run is
+    assert state.status(runs[0], store).state is State.UNFINISHED
+
+
+def test_fields_that_came_later_are_at_their_defaults(runs, store):
+    older = runs[0].config.as_dict()
+    del older["evaluate_every"]
+    del older["constants"]["tau_low"]
+    plant(runs[0], store, 3, config=older)
+    assert state.status(runs[0], store).state is State.UNFINISHED
+
+
+class Scripted:
+    """An engine that does what a test says: for each run a list of outcomes, then success."""
+
+    slots = 1
+
+    def __init__(self, store, errors=None):
+        self.store, self.errors, self.order, self.running = store, errors or {}, [], None
+
+    def room(self):
+        return self.running is None
+
+    def start(self, run, chances):
+        self.order.append(run.name)
+        self.running = run
+
+    def ended(self):
+        run, self.running = self.running, None
+        if run is None:
+            return []
+        error = self.errors[run.name].pop(0) if self.errors.get(run.name) else None
+        if error is None:
+            plant(run, self.store, 8, checkpoint=8)
+        return [Ended(run, error)]
+
+    def close(self):
+        pass
+
+
+def do(runs, store, engine, **options):
+    before = conduct.survey(runs, store, None)
+    return conduct.conduct(runs, conduct.missing(runs, before), before, store, engine, every=0, **options)
+
+
+def test_a_failure_is_retried_at_once_and_three_are_listed_while_the_rest_goes_on(runs, store):
+    a, b, c = (run.name for run in runs)
+    engine = Scripted(store, {a: ["killed"], b: ["no", "no", "never"]})
+    after = do(runs, store, engine)
+    assert engine.order == [a, a, b, b, b, c]
+    assert [after[name].state for name in (a, b, c)] == [State.FINISHED, State.FAILED, State.FINISHED]
+    assert after[b].note == "never"
+    assert state.failures(runs[0], store) == []  # it finished
+    again = Scripted(store)
+    assert do(runs, store, again) == after
+    assert again.order == []
+
+
+def test_a_run_waits_for_the_policy_that_its_ladder_is_from(runs, store):
+    a, b, c = runs
+    first = Run(a.name, a.config, (c.name,))
+    engine = Scripted(store)
+    do([first, b, c], store, engine)
+    assert engine.order == [b.name, c.name, a.name]
+
+
+@pytest.mark.parametrize("lock", [".campaign/{}.lock", "{}/.lock"], ids=["campaign", "scout train"])
+def test_two_campaigns_share_a_folder(runs, store, lock):
+    """What another process is training is left alone, and taken as finished or continued when it lets go."""
+    fcntl = pytest.importorskip("fcntl", reason="there are no file locks here")
+    a, b, c = (run.name for run in runs)
+    files = {}
+    for name in (a, b):
+        store.write(lock.format(name), b"")
+        files[name] = (store.root / lock.format(name)).open("rb")
+        fcntl.flock(files[name], fcntl.LOCK_EX)
+    engine, looks = Scripted(store), 0
+
+    def look(standing, started):
+        nonlocal looks
+        looks += 1
+        if looks == 10:  # the other campaign finished one run, and died in the other
+            assert engine.order == [c]
+            plant(runs[1], store, 8, checkpoint=8)
+            plant(runs[0], store, 3, checkpoint=2)
+            for file in files.values():
+                file.close()
+
+    after = do(runs, store, engine, look=look)
+    assert engine.order == [c, a]
+    assert {found.state for found in after.values()} == {State.FINISHED}
+
+
+def test_a_run_whose_source_failed_is_listed(runs, store):
+    a, b, c = runs
+    engine = Scripted(store, {a.name: ["no"] * 3})
+    after = do([a, Run(b.name, b.config, (a.name,)), c], store, engine)
+    assert after[b.name].state is State.FAILED
+    assert after[b.name].note == f"it needs {a.name}, which is failed"
+    assert after[c.name].state is State.FINISHED
+
+
+def test_a_record_does_not_stand_for_a_policy_that_is_still_needed(runs, store, tmp_path, monkeypatch):
+    a, b, _ = runs
+    results = tmp_path / "results"
+    record = state.record_path(results, a)
+    record.parent.mkdir(parents=True)
+    record.write_bytes(b"")
+    about = type("Packed", (), {"about": {"config": a.config.as_dict()}})
+    monkeypatch.setattr(state, "unpack", lambda path: about)
+    assert conduct.survey([a, b], store, results)[a.name].state is State.FINISHED
+    found = conduct.survey([a, Run(b.name, b.config, (a.name,))], store, results)
+    assert found[a.name] == state.Status(State.MISSING, 0, f"packed, but {b.name} needs its policy")
+    after = do([a, Run(b.name, b.config, (a.name,))], store, Scripted(store, {a.name: ["no"] * 3}))
+    assert after[a.name].note == "no"  # its record does not hide that
+    about.about["config"]["seed"] = 3  # someone else's record under our name is said
+    note = conduct.survey([a, b], store, results)[a.name].note
+    assert "is of another config: seed is 3 there and 40 here" in note
+
+
+def test_a_damaged_record_is_listed(runs, store, tmp_path):
+    record = state.record_path(tmp_path, runs[0])
+    record.parent.mkdir(parents=True)
+    record.write_bytes(b"half a file")
+    found = conduct.survey(runs, store, tmp_path)
+    assert found[runs[0].name].state is State.FAILED
+    assert "40-windows8.npz is no compact record, or a damaged one: it is not a zip" in found[runs[0].name].note
+    assert conduct.missing(runs, found) == list(runs[1:])
+
+
+def whole_run(run, store):
+    """A finished run's folder with all of its records."""
+    played = play(store.home(run.name), steadily(lambda c: 1.0), windows=run.config.windows, rollouts=16)
+    at = range(0, run.config.windows + 1, run.config.evaluate_every)
+    as_run_folder(played, run.config.as_dict(), {"all": np.linspace(0, 1, len(at))})
+    store.write(f"{run.name}/checkpoints/{run.config.windows:08d}/manifest.json", b"{}")
+    return played
+
+
+@pytest.mark.parametrize("table", ["run.json", "windows.jsonl", "evaluations.jsonl", "metrics.jsonl", "timing.jsonl"])
+def test_one_damaged_run_does_not_stop_the_rest(store, tmp_path, table):
+    """Finished, and then something happened to its folder: it is listed with the file, and the others are done."""
+    file = tmp_path / "a.toml"
+    file.write_text(
+        '[[runs]]\nsettings=["doorkey-small"]\nrules=["scout"]\nseeds=[40,41,42]\nwindows=8\nevaluate_every=4'
+    )
+    a, b, c = load(file).runs
+    damaged = whole_run(a, store) / table
+    whole_run(b, store)
+    damaged.write_text("garbage\n" + damaged.read_text())
+    engine = Scripted(store)
+    after = do([a, b, c], store, engine, results=tmp_path / "results")
+    assert engine.order == [c.name]
+    assert after[a.name].state is State.FAILED
+    assert f"{damaged} is damaged: Expecting value" in after[a.name].note
+    assert after[b.name].state is State.FINISHED
+    assert [path.stem for path in find_results(tmp_path / "results")] == [b.name.split("/")[-1]]
+
+
+def test_what_cannot_be_read_is_not_packed(tmp_path):
+    """Every file is fine by itself, and they do not fit together: nothing is left at the record's place."""
+    folder = played_folder(tmp_path / "run", 40, reach=20)
+    rows = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (folder / "metrics.jsonl").write_text("".join(rows[:-3]))
+    with pytest.raises(ValueError, match=r"run cannot be packed: what comes out .* its arrays have 37, 40 windows"):
+        pack(folder, tmp_path / "results" / "40.npz")
+    assert not list((tmp_path / "results").iterdir())
+
+
+def test_a_failure_that_cannot_be_noted_does_not_stop_the_rest(runs, store, monkeypatch):
+    a, b, c = (run.name for run in runs)
+
+    def full(name, data):
+        raise OSError(28, "No space left on device", name)
+
+    engine = Scripted(store, {a: ["no"] * 9})
+    real = store.write
+    monkeypatch.setattr(store, "write", lambda name, data: (full if "failures" in name else real)(name, data))
+    after = do(runs, store, engine)
+    assert engine.order == [a, b, c]
+    assert after[a].note == f"no (this could not be noted: .campaign/{a}.failures.json: No space left on device)"
+    assert [after[name].state for name in (a, b, c)] == [State.FAILED, State.FINISHED, State.FINISHED]
+
+
+def test_a_run_that_cannot_be_started_does_not_stop_the_rest(runs, store):
+    a, b, c = (run.name for run in runs)
+
+    class Refusing(Scripted):
+        def start(self, run, chances):
+            if run.name == a:
+                raise OSError(28, "No space left on device", f"{run.name}.log")
+            super().start(run, chances)
+
+    engine = Refusing(store)
+    after = do(runs, store, engine)
+    assert engine.order == [b, c]
+    assert after[a] == state.Status(State.FAILED, 0, f"it cannot be started: {a}.log: No space left on device")
+
+
+def test_the_table_counts_windows_and_time_from_the_records(runs, store):
+    a, _, c = runs
+    plant(a, store, 2)
+    console = Console(width=120, height=40, record=True, force_terminal=True)
+    board = Board(runs, runs, store, slots=2, console=console)
+    standing = conduct.survey(runs, store, None)
+    board.look(standing, {a.name})
+    plant(a, store, 4)
+    board._looked = -np.inf
+    board.look(standing, {a.name})
+    # 4 windows took 0.5, 1.5, 2.5, 3.5 s: median 2. Left: 4 + 8 + 8 windows x 2 s on two slots = 20 s.
+    assert board.left(standing, {a.name}) == 20
+    console.print(board.draw(standing, {a.name}))
+    shown = console.export_text()
+    assert "3 runs: 1 started, 2 missing, about 20 s left" in shown
+    (row,) = [line for line in shown.splitlines() if a.name in line][-1:]
+    assert "running" in row
+    assert "4/8" in row
+    assert "all 0.25" in row
+    assert "8 s" in row
+    assert c.name in shown
+
+
+def test_durations_read_well():
+    assert [duration(s) for s in (0.2, 59, 61, 3600, 90061)] == ["0 s", "59 s", "1 min 1 s", "1 h", "1 d 1 h"]
+
+
+def test_workers_fit_cores_and_memory(monkeypatch):
+    from scout_rl.bench.campaign import machine
+
+    monkeypatch.setattr(machine, "usable_cores", lambda: 16)
+    monkeypatch.setattr(machine, "free_memory", lambda: 8 << 30)
+    assert n_workers(1, 1.0) == 8
+    assert n_workers(4, 1.0) == 4
+    assert n_workers(1, 100.0) == 1
+    assert usable_cores() >= 1
+
+
+def test_every_library_is_told_its_threads(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=true --xla_dump_to=/x")
+    one = environment(1)
+    assert one["XLA_FLAGS"] == "--xla_dump_to=/x --xla_cpu_multi_thread_eigen=false"
+    assert {one[name] for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")} == {"1"}
+
+
+def test_configs_survive_the_way_to_a_worker(runs):
+    for run in runs:
+        there = RunConfig(**json.loads(json.dumps(run.config.as_dict())))
+        assert there.identity == run.config.identity

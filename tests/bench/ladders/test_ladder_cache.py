@@ -1,0 +1,109 @@
+"""Ladders on disk: read back equal and fast, rebuilt when damaged, whole after a kill."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from scout_rl.bench.families import load_bank
+from scout_rl.bench.ladders import cache as ladder_cache
+from scout_rl.bench.ladders.cache import load_ladder
+from scout_rl.bench.settings.settings import SETTINGS
+
+SETTING = SETTINGS["pointmaze-medium-small"]
+
+
+@pytest.fixture
+def contexts(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCOUT_CACHE", str(tmp_path))
+    return load_bank(SETTING).train.contexts
+
+
+def files(tmp_path):
+    return sorted((tmp_path / "ladders").iterdir())
+
+
+def equal(a, b):
+    return set(a) == set(b) and all(np.array_equal(a[n], b[n]) and a[n].dtype == b[n].dtype for n in a)
+
+
+def test_the_second_time_it_is_read(contexts, tmp_path, monkeypatch):
+    built = load_ladder(SETTING, contexts)
+    monkeypatch.setattr(ladder_cache, "build_ladder", lambda *_: pytest.fail("built again"))
+    begin = time.perf_counter()
+    assert equal(built, load_ladder(SETTING, contexts))
+    assert time.perf_counter() - begin < 1
+    assert len(files(tmp_path)) == 1
+
+
+def test_other_contexts_levels_sources_and_code_have_files_of_their_own(contexts, tmp_path, monkeypatch):
+    load_ladder(SETTING, contexts)
+    load_ladder(SETTING, contexts, 9)
+    load_ladder(SETTING, contexts, source="solver")
+    load_ladder(SETTING, {name: array[:3] for name, array in contexts.items()})
+    monkeypatch.setattr(ladder_cache, "_code", lambda key: "an edit")
+    load_ladder(SETTING, contexts)
+    assert len(files(tmp_path)) == 5
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty"])
+def test_a_damaged_file_is_noticed_and_built_again(contexts, tmp_path, damage):
+    built = load_ladder(SETTING, contexts)
+    (path,) = files(tmp_path)
+    content = bytearray(path.read_bytes())
+    if damage == "flipped":
+        middle = len(content) // 2
+        content[middle : middle + 500] = bytes(500)
+    path.write_bytes({"cut": content[: len(content) // 2], "flipped": content, "empty": b""}[damage])
+    said = []
+    assert equal(built, load_ladder(SETTING, contexts, say=said.append))
+    assert any("damaged" in sentence and "built again" in sentence for sentence in said)
+    said.clear()
+    assert equal(built, load_ladder(SETTING, contexts, say=said.append))
+    assert not said
+
+
+def test_an_invalid_ladder_is_refused_and_not_kept(contexts, tmp_path, monkeypatch):
+    from scout_rl.bench.families import pointmaze
+
+    starts = pointmaze.PointMaze.starts
+
+    def broken(self, given, n_levels):
+        ladder = starts(self, given, n_levels)
+        ladder["qvel"][3, 2] = np.inf
+        return ladder
+
+    monkeypatch.setattr(pointmaze.PointMaze, "starts", broken)
+    with pytest.raises(ValueError, match=r"the manual ladder is invalid: 1 of 80 cells invalid[\s\S]*cell \(3, 2\)"):
+        load_ladder(SETTING, contexts)
+    assert not (tmp_path / "ladders").exists() or not files(tmp_path)
+
+
+PROGRAM = """
+import os, signal, sys
+from scout_rl import archive
+from scout_rl.bench.families import load_bank
+from scout_rl.bench.ladders.cache import load_ladder
+from scout_rl.bench.settings.settings import SETTINGS
+whole = archive.Path.write_bytes
+def killed_in_the_middle(path, content):
+    whole(path, content[: len(content) // 2])
+    os.kill(os.getpid(), signal.SIGKILL)
+archive.Path.write_bytes = killed_in_the_middle
+load_ladder(SETTINGS[sys.argv[1]], load_bank(SETTINGS[sys.argv[1]]).train.contexts)
+"""
+
+
+def test_a_kill_in_the_middle_of_writing_leaves_nothing_that_is_read(contexts, tmp_path):
+    environment = {**os.environ, "SCOUT_CACHE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", PROGRAM, SETTING.key], env=environment, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert [path.suffix for path in files(tmp_path)] == [".part"]
+    said = []
+    ladder = load_ladder(SETTING, contexts, say=said.append)
+    assert not any("damaged" in sentence for sentence in said)
+    assert equal(ladder, load_ladder(SETTING, contexts))

@@ -1,0 +1,140 @@
+"""The command line: what a newcomer types, what it prints, what it leaves behind."""
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scout_rl.cli import READER_LEFT, main
+
+QUEUE = Path(__file__).parents[2] / "campaigns/evidence.toml"
+
+
+def test_simulate_prints_and_writes(tmp_path, capsys):
+    code = main(
+        ["simulate", "conflict", "--rule", "scout", "anneal", "--seeds", "2", "--no-sweep", "--out", str(tmp_path)]
+    )
+    assert code == 0
+    printed = capsys.readouterr().out
+    assert "scout" in printed
+    assert "worst group" in printed
+    with (tmp_path / "conflict.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["rule"] for row in rows] == ["scout", "anneal"]
+    with np.load(tmp_path / "conflict.npz") as data:
+        assert data["level.scout"].shape == (161, 40)
+        assert data["success.anneal"].shape == (2, 161, 2)
+    assert (tmp_path / "conflict.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_proposition_alone(tmp_path, capsys):
+    assert main(["simulate", "proposition", "--K", "3", "--out", str(tmp_path)]) == 0
+    assert "16" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["simulate", "conflikt"], "scout: there is no scenario 'conflikt'; there are homogeneous, conflict"),
+        (["simulate", "--rule", "scoot"], "scout: there is no rule 'scoot'; there are scout, target"),
+        (["simulate", "--seeds", "0"], "scout: seeds=0 and workers=2 must be at least 1"),
+    ],
+)
+def test_a_wrong_word_is_one_sentence(arguments, sentence, tmp_path, capsys):
+    assert main([*arguments, "--out", str(tmp_path / "x")]) == 2
+    assert capsys.readouterr().err.startswith(sentence)
+    assert not (tmp_path / "x").exists()
+
+
+def test_help():
+    out = subprocess.run([sys.executable, "-m", "scout_rl", "--help"], capture_output=True, text=True, check=True)
+    assert "simulate" in out.stdout
+    assert "Compare allocation rules" in out.stdout
+
+
+@pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["campaign", "status", str(QUEUE)]])
+def test_a_reader_that_leaves_gets_no_traceback(words):
+    """``scout ... | head -0``: with the pipe's other end closed before the first word, however much is buffered."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer) as closed:
+        left = subprocess.run(
+            [sys.executable, "-m", "scout_rl", *words], stdout=closed, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert left.returncode in (1, READER_LEFT)  # 1: rich caught it first
+    assert left.stderr == ""
+
+
+@pytest.mark.parametrize(("preset", "updates"), [("tuned", 128), ("paper", 16), ("paper-fast", 16)])
+def test_train_takes_the_presets_constants(monkeypatch, preset, updates):
+    """The flags' defaults are the preset's, and what is given stands over them."""
+    pytest.importorskip("jax")
+    from scout_rl.bench.run.config import RunConfig
+    from scout_rl.commands import train
+
+    seen = []
+    monkeypatch.setattr(train, "run", lambda config, path, track: seen.append((config, path)) or 0)
+    words = ["train", "fetch-conflict", "--preset", preset, "--learner.batch", "64"]
+    assert main(words) == 0
+    ((config, path),) = seen
+    assert config == RunConfig(setting="fetch-conflict", preset=preset, learner={"batch": 64})
+    assert config.learner["updates"] == updates
+    assert path.name == {"tuned": "40", "paper": "40-paper", "paper-fast": "40-paper_fast"}[preset] + "-batch64"
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """The configs that `scout train` would have trained."""
+    pytest.importorskip("jax")
+    from scout_rl.commands import train
+
+    seen = []
+    monkeypatch.setattr(train, "run", lambda config, path, track: seen.append(config) or 0)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("words", "fields"),
+    [
+        ("--seed 41 doorkey-small --windows 4", {"seed": 41, "windows": 4}),
+        ("--seed=41 doorkey-small", {"seed": 41}),
+        ("--evaluate_every 2 doorkey-small", {"evaluate_every": 2}),
+        ("--out fetch-air doorkey-small", {}),  # a folder with the name of another setting
+        ("--rule anneal --constants.T-anneal 3 doorkey-small", {"rule": "anneal", "constants": {"T_anneal": 3}}),
+        ("--learner.gamma 0.9 doorkey-small --seed 7", {"seed": 7, "learner": {"gamma": 0.9}}),
+        ("--constants.beta=0.1 doorkey-small", {"constants": {"beta": 0.1}}),
+        ("doorkey-small --seed 41", {"seed": 41}),
+    ],
+)
+def test_train_takes_its_setting_anywhere(trained, words, fields):
+    """The usage line shows options before SETTING; the setting decides which options there are."""
+    from scout_rl.bench.run.config import RunConfig
+
+    assert main(["train", *words.split()]) == 0
+    assert trained == [RunConfig(setting="doorkey-small", **fields)]
+
+
+@pytest.mark.parametrize("words", ["dorkey", "--seed 41 dorkey", "--learner.gamma 0.9 dorkey", "dorkey --seed 41"])
+def test_a_wrong_setting_is_named(trained, capsys, words):
+    assert main(["train", *words.split()]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("scout: no setting 'dorkey'; the settings are ")
+    assert said.count("\n") == 1
+    assert trained == []
+
+
+def test_every_flag_of_train_with_one_value_is_known():
+    """Those that stand before a setting; a new one must be listed, or its value would be taken for the setting."""
+    pytest.importorskip("jax")
+    import inspect
+
+    from scout_rl.commands import train
+
+    names = {"ladder_from": "from", "ladder_fallback": "fallback"}
+    given = inspect.signature(train.train_command(["train"])).parameters
+    flags = {f"--{names.get(name, name).replace('_', '-')}" for name in given} - {"--setting"}
+    assert flags - {"--constants", "--learner"} == train.ONE_VALUE

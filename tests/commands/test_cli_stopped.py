@@ -1,0 +1,140 @@
+"""Ctrl-C and what the disk refuses: one sentence and an exit code, never a traceback."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from scout_rl import commands
+from scout_rl.cli import main
+from tests.report.planted import config, curve, write_compact
+
+ROOT = Path(__file__).parents[2]
+SMALL = ["--windows", "400", "--episodes", "4", "--checkpoint-every", "2", "--evaluate-every", "400"]
+
+
+def interrupted(words, when):
+    """Exit code and lines of a command that is sent Ctrl-C, all of its processes as a terminal does, at that moment."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scout_rl", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        cwd=ROOT,
+    )
+    deadline = time.monotonic() + 120
+    while not when():
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.communicate(timeout=60)[0]
+    return process.returncode, said.strip().splitlines()
+
+
+def after(seconds):
+    begun = time.monotonic()
+    return lambda: time.monotonic() - begun > seconds
+
+
+@pytest.mark.timeout(300)
+def test_train_is_stopped_and_goes_on(tmp_path):
+    words = ["train", "doorkey-small", *SMALL, "--out", tmp_path]
+
+    def saved():
+        return any(tmp_path.rglob("checkpoints/*/manifest.json"))
+
+    code, lines = interrupted(words, saved)
+    assert code == 130
+    assert lines[-1] == "stopped; the same command continues from the last checkpoint"
+    assert "Traceback" not in "\n".join(lines)
+    timing = next(tmp_path.rglob("timing.jsonl"))
+    rows = timing.read_bytes().count(b"\n")
+    code, lines = interrupted(words, lambda: timing.read_bytes().count(b"\n") > rows + 4)
+    assert code == 130
+    assert any("from window" in line for line in lines)
+
+
+def test_a_simulation_is_stopped(tmp_path):
+    code, lines = interrupted(["simulate", "conflict", "--out", tmp_path], after(3))
+    assert (code, lines[-1]) == (130, "scout: stopped")
+    assert "Traceback" not in "\n".join(lines)
+
+
+def test_a_campaign_is_stopped_while_it_looks_around(monkeypatch, tmp_path, capsys):
+    from scout_rl.bench.campaign import conduct
+
+    def stop(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(conduct, "survey", stop)
+    file = ROOT / "campaigns" / "annealing-small.toml"
+    assert main(["campaign", str(file), "--out", str(tmp_path / "runs")]) == 130
+    assert capsys.readouterr().err == "scout: stopped\n"
+
+
+def test_a_report_is_stopped(monkeypatch, tmp_path, capsys):
+    from scout_rl.report import build
+
+    def stop(*given, **named):
+        raise KeyboardInterrupt
+
+    record = write_compact(tmp_path / "100.npz", config(), {"all": curve(60, at=range(0, 121, 20))})
+    monkeypatch.setattr(build, "report", stop)
+    assert main(["report", str(record), "-o", str(tmp_path / "out")]) == 130
+    assert capsys.readouterr().err.strip() == "scout: stopped"
+
+
+def test_a_file_in_the_way_is_named(tmp_path, capsys):
+    record = write_compact(tmp_path / "100.npz", config(), {"all": curve(60, at=range(0, 121, 20))})
+    taken = tmp_path / "taken"
+    taken.write_text("")
+    file = ROOT / "campaigns" / "annealing-small.toml"
+    for words in (
+        ["report", str(record), "-o", str(taken)],
+        ["campaign", str(file), "--out", str(taken)],
+        ["simulate", "proposition", "--K", "3", "--out", str(taken / "x")],
+    ):
+        assert main(words) == 2
+        said = capsys.readouterr().err.strip()
+        assert said.startswith(f"scout: {taken}")
+        assert said.endswith(("cannot be read or written: Not a directory", "cannot be read or written: File exists"))
+        assert "\n" not in said
+
+
+def failing(monkeypatch, error):
+    def raising(*given, **named):
+        raise error
+
+    monkeypatch.setattr(commands, "commands", raising)
+    return main(["simulate"])
+
+
+def test_errors_of_the_disk_and_no_others(monkeypatch, capsys):
+    full = OSError(errno.ENOSPC, "No space left on device", "a/b.json")
+    assert failing(monkeypatch, full) == 2
+    assert capsys.readouterr().err == "scout: a/b.json cannot be read or written: No space left on device\n"
+    assert failing(monkeypatch, OSError(errno.ENOSPC, "No space left on device")) == 2
+    assert capsys.readouterr().err == "scout: reading or writing failed: No space left on device\n"
+    for mistake in (TypeError("a bug"), KeyError("a bug"), RuntimeError("a bug"), AssertionError("a bug")):
+        with pytest.raises(type(mistake)):
+            failing(monkeypatch, mistake)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk here")
+def test_standard_output_on_a_full_disk():
+    with open("/dev/full", "w") as full:
+        left = subprocess.run(
+            [sys.executable, "-m", "scout_rl", "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert left.returncode == 2
+    assert left.stderr.startswith("scout: ")
+    assert left.stderr.endswith("No space left on device\n")
+    assert left.stderr.count("\n") == 1
