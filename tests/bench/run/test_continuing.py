@@ -301,7 +301,10 @@ def test_repeat_names_what_continued_it(continued, monkeypatch):
         """A worker that is done at once."""
 
         def __init__(self, given):
-            shutil.copytree(continued, f"{given['out']}/run", dirs_exist_ok=True)
+            self.given = given
+
+        def start(self):
+            shutil.copytree(continued, f"{self.given['out']}/run", dirs_exist_ok=True)
 
         def ended(self):
             return True

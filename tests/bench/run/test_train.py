@@ -160,7 +160,11 @@ def test_killed_and_continued_it_ends_the_same(straight, tmp_path, where, count)
     said, _ = second.communicate(timeout=300)
     assert second.returncode == 0
     assert everything(tmp_path / "run") == everything(straight)
-    assert ("continuing" in said) == bool(list_checkpoints_at_death(where, count))
+    saved = list_checkpoints_at_death(where, count)
+    assert ("continuing" in said, "was stopped before its first checkpoint: it begins again" in said) == (
+        saved,
+        not saved,
+    )
 
 
 def list_checkpoints_at_death(where, count):
