@@ -56,10 +56,11 @@ def everything(folder):
 CHILD = """
 import os, signal, sys
 from pathlib import Path
-from scout_rl import checkpoint, records
+from scout_rl.bench.run import checkpoint
+from scout_rl.records import tables as records
 from scout_rl.files.cache import use_compilation_cache
 from scout_rl.bench.run.train import train
-from tests import run_helpers
+from tests.bench.run import run_helpers
 
 use_compilation_cache()
 kind, where, count = sys.argv[2], sys.argv[3], int(sys.argv[4])
@@ -89,7 +90,7 @@ elif where == "clean":
 elif where == "drop":
     checkpoint._drop_unnamed = die(checkpoint._drop_unnamed)
 elif where == "play":
-    from scout_rl import stage
+    from scout_rl.bench.run import stage
     for name in ("device_window", "host_window"):
         setattr(stage, name, (lambda make: lambda *given, **named: die(make(*given, **named)))(getattr(stage, name)))
 train(run_helpers.tiny(kind), Path(sys.argv[1]))

@@ -219,13 +219,13 @@ def test_a_full_disk_is_a_sentence_and_loses_nothing(straight, tmp_path):
     code = f"""
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-from tests import test_train
+from tests.bench.run import test_train
 from scout_rl.commands.train import run
 from pathlib import Path
 from scout_rl.files.cache import use_compilation_cache
 use_compilation_cache()
 resource.setrlimit(resource.RLIMIT_FSIZE, (900, resource.RLIM_INFINITY))
-from scout_rl import checkpoint
+from scout_rl.bench.run import checkpoint
 whole = checkpoint.write
 def unlimited(*given, **named):
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))

@@ -103,10 +103,10 @@ def undisturbed() -> Iterator[None]:
                 signal.signal(number, lambda number, frame: came.append(number))
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for number in came:
-            signal.raise_signal(number)
+        for caught, handler in before.items():
+            signal.signal(caught, handler)
+        for caught in came:
+            signal.raise_signal(caught)
 
 
 def main() -> int:
