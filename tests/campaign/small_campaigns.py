@@ -76,7 +76,7 @@ sys.addaudithook(hold)
 
 
 class Hold:
-    """Holds runs of a rule, or of any, in the middle, however busy the machine is: so many windows are closed, and no more come.
+    """Holds runs of a rule, or of any, in the middle, however busy the machine is: no window is closed after that.
 
     It reaches a process, and those that it starts, through `env`. A held process sleeps; its other threads go on.
     """

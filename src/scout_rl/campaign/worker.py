@@ -103,10 +103,10 @@ def undisturbed() -> Iterator[None]:
                 signal.signal(number, lambda number, frame: came.append(number))
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for number in came:
-            signal.raise_signal(number)
+        for held_back, handler in before.items():
+            signal.signal(held_back, handler)
+        for late in came:
+            signal.raise_signal(late)
 
 
 def main() -> int:
