@@ -76,6 +76,7 @@ FLOW = {
         "stored",
     },
     "run_lock": set(),
+    "signals": set(),
     "resume": {"checkpoint", "damage", "held_out", "records", "run_config", "run_folder", "snapshot", "stored"},
     "train": None,  # puts stages together
     "held_out": {"bank", "damage", "settings", "stored"},
@@ -92,6 +93,7 @@ FLOW = {
         "run_ladder",
         "run_lock",
         "run_path",
+        "signals",
         "stored",
         "train",
     },
@@ -108,6 +110,7 @@ FLOW = {
         "run_config",
         "run_trace",
         "settings",
+        "signals",
         "stored",
     },
     # from records to pages; no simulator, no learner

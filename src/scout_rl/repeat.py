@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scout_rl.bank import pinned_hashes
-from scout_rl.campaign.worker import WorkerProcess, job, undisturbed
+from scout_rl.campaign.worker import WorkerProcess, job
 from scout_rl.compact import unpack
 from scout_rl.damage import reading
 from scout_rl.hardware import n_threads
@@ -26,6 +26,7 @@ from scout_rl.made_with import makers
 from scout_rl.run_config import RunConfig
 from scout_rl.run_trace import Moment, first_difference, of_folder, of_record, windows_in
 from scout_rl.settings import setting
+from scout_rl.signals import undisturbed
 from scout_rl.stored import RUN, read_run
 
 LADDER_FILES = ("ladder.npz", "ladder.json")

@@ -9,6 +9,7 @@ import pytest
 
 from scout_rl.campaign import worker
 from scout_rl.campaign.engine import Pool
+from scout_rl.signals import undisturbed
 from tests.campaign.small_campaigns import alive
 
 REAL = subprocess.Popen
@@ -91,7 +92,7 @@ def test_a_signal_waits_for_the_end_of_the_block(terminated):
     done = []
 
     def block():
-        with worker.undisturbed():
+        with undisturbed():
             signal.raise_signal(signal.SIGTERM)
             done.append(True)
 
