@@ -20,6 +20,7 @@ from scout_rl.run_config import RunConfig
 from scout_rl.run_folder import read_run
 from scout_rl.run_lock import LOCK, alone, is_held
 from scout_rl.train import train
+from tests.campaign.small_campaigns import PATIENCE, until
 from tests.run_helpers import child, everything, tiny
 
 
@@ -123,9 +124,14 @@ with alone(Path(sys.argv[1])):
 
 def test_two_processes_started_at_once_leave_one_run(straight, tmp_path):
     pytest.importorskip("fcntl", reason="there are no file locks here")
-    both = [child(tmp_path / "run") for _ in range(2)]
-    codes = [process.wait(300) for process in both]
-    assert sorted(codes) == [0, 1]
+    hold = tmp_path / "run.hold"
+    hold.touch()  # the one that comes first does not end before the other has seen it
+    both = [child(tmp_path / "run", "hold") for _ in range(2)]
+    until(lambda: any(process.poll() is not None for process in both))
+    (refused,) = [process for process in both if process.poll() is not None]
+    assert refused.returncode == 1
+    hold.unlink()
+    assert sorted(process.wait(PATIENCE) for process in both) == [0, 1]
     assert everything(tmp_path / "run") == everything(straight)
 
 
