@@ -157,6 +157,6 @@ def test_drawing_from_assignments_that_were_copied_into_a_worker_is_refused(meth
     answers = context.Queue()
     worker = context.Process(target=draw_in_a_worker, args=(Assignments(Spy()), answers))
     worker.start()
-    sentence = answers.get(timeout=60)
+    sentence = answers.get(timeout=200)
     worker.join()
     assert ("a copy of the curriculum" if method == "fork" else "the curriculum lives in another process") in sentence
