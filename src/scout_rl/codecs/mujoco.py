@@ -119,9 +119,9 @@ class MujocoCodec:
 
     def goal(self, state: State) -> Array | None:
         """The goal that a state carries; None where this family names none."""
-        if self.goal_attribute is None:
-            return None
-        return state.arrays.get(f"attributes/{self.goal_attribute}")
+        value, arrays = state.attributes
+        node = dict(value["attributes"]).get(self.goal_attribute)
+        return arrays.get(node["id"]) if isinstance(node, dict) else None  # its own array, or the same as another's
 
     def left_out(self, env: Env) -> list[str]:
         """Attributes that a state does not carry and that are neither constants nor windows into the simulator."""
