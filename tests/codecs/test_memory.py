@@ -9,6 +9,7 @@ import random
 import types
 import weakref
 
+import cloudpickle
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -233,6 +234,7 @@ REFUSED = {
     "a closure in a partial": lambda env: functools.partial(keep(env.robot), 3),
     "a method in a closure": lambda env: keep(env.robot.left),
     "a closure that is a method of the environment": lambda env: types.MethodType(keep(env.robot), env),
+    "a view in a closure": lambda env: keep(env.robot.x[2:4]),
     "an object around it in a closure": lambda env: keep(thing_with(env.robot)),
     "a method of a list": lambda env: env.trace.append,
     "a method of Python's generator": lambda env: vars(env).setdefault("dice", random.Random(3)).random,
@@ -295,14 +297,27 @@ def test_a_state_in_memory_says_what_cannot_be_saved(tmp_path):
     assert len({state, copy.deepcopy(state)}) == 2
 
 
-def test_a_copied_state_restores_too():
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda state: cloudpickle.loads(cloudpickle.dumps(state))])
+def test_a_copied_state_restores_too(copied):
     env = held()
-    state = copy.deepcopy(codec_for(env).get_state(env))
+    state = copied(codec_for(env).get_state(env))
     env.step(0)
     codec_for(env).set_state(env, state)
     assert env.phase == env._first
+    assert env.moves[0].__self__ is env.robot
     with pytest.raises(ValueError, match="this state is one of Dispatch, and the environment is a Board"):
         DeepcopyCodec().set_state(planted.Board(), state)
+
+
+def test_views_stay_views_in_a_copied_state_and_are_not_sent_to_other_processes():
+    env = planted.Board()
+    env.reset(seed=0)
+    state = codec_for(env).get_state(env)
+    codec_for(env).set_state(env, copy.deepcopy(state))
+    env.flat[8] = 7
+    assert env.board[2, 2] == 7
+    with pytest.raises(ValueError, match="arrays that share memory cannot go to another process"):
+        cloudpickle.dumps(state)
 
 
 def test_windows_into_the_simulator_stay_windows():

@@ -72,7 +72,9 @@ def memory_owner(array: Array) -> tuple[Array, str | None]:
     base: Any = array.base
     while isinstance(base, np.ndarray) or type(base).__module__.startswith("numpy.lib"):  # as_strided's holder
         owner, base = (base if isinstance(base, np.ndarray) else owner), base.base
-    own = base is None or isinstance(base, bytes | bytearray) or (isinstance(base, memoryview) and base.readonly)
+    if isinstance(base, memoryview):  # as in an array that was pickled
+        base = None if base.readonly else base.obj
+    own = base is None or isinstance(base, bytes | bytearray)
     return owner, None if own else f"{type(base).__module__}.{type(base).__qualname__}"
 
 

@@ -43,7 +43,7 @@ class Memory:
         attributes = {n: v for n, v in attributes.items() if n not in SKIPPED and not is_constant(v)}
         self.env = object()
         self.cls = class_name(type(base))
-        self.attributes, originals = _deep_copy(attributes, {id(base): self.env})
+        self.attributes, originals, self._shares_memory = _deep_copy(attributes, {id(base): self.env})
         _refuse_shared_code(attributes, originals, {id(base)})
 
     def restore(self, base: Any, *, generators: bool = True) -> None:
@@ -57,12 +57,23 @@ class Memory:
         for name, value in _deep_copy(self.attributes, known)[0].items():
             object.__setattr__(base, name, value)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Memory:
+        return self  # nothing writes to it
 
-def _deep_copy(attributes: Mapping[str, Any], known: Mapping[int, Any]) -> tuple[dict[str, Any], Originals]:
-    """Copies of the attributes, and what was copied for each; ``known`` are copies by the id of the original."""
+    def __getstate__(self) -> dict[str, Any]:
+        if self._shares_memory:
+            raise ValueError("a state with arrays that share memory cannot go to another process: a pickle parts them.")
+        return vars(self)
+
+
+def _deep_copy(attributes: Mapping[str, Any], known: Mapping[int, Any]) -> tuple[dict[str, Any], Originals, bool]:
+    """Copies of the attributes, what was copied for each, and whether there are views among it.
+
+    ``known`` are copies that are made already, by the id of the original.
+    """
     copies, originals = _copy_all(attributes, known)
     views = _views(originals)
-    return _copy_all(attributes, {**known, **views}) if views else (copies, originals)
+    return _copy_all(attributes, {**known, **views})[0] if views else copies, originals, bool(views)
 
 
 def _copy_all(attributes: Mapping[str, Any], known: Mapping[int, Any]) -> tuple[dict[str, Any], Originals]:
@@ -113,7 +124,7 @@ def _address(array: Array) -> int:
 
 
 def _refuse_shared_code(attributes: Mapping[str, Any], originals: Originals, replaced: set[int]) -> None:
-    replaced |= {id(original) for objects in originals.values() for original in objects}
+    replaced |= {id(_whole(original)) for objects in originals.values() for original in objects}
     for name, objects in originals.items():
         for holder in ([attributes[name]], *objects):
             for code in gc.get_referents(holder):
@@ -122,12 +133,17 @@ def _refuse_shared_code(attributes: Mapping[str, Any], originals: Originals, rep
                     raise ValueError(f"{name} (a {kind} that holds part of the state, out of a copy's reach)")
 
 
+def _whole(value: Any) -> Any:
+    """The array whose memory a view shows; every other value itself."""
+    return memory_owner(value)[0] if isinstance(value, np.ndarray) else value
+
+
 def _reaches(code: Any, replaced: set[int]) -> bool:
     seen: set[int] = set()
     waiting = [code]
     while waiting:
         part = waiting.pop()
-        if id(part) in replaced:
+        if id(_whole(part)) in replaced:
             return True
         if id(part) not in seen and not isinstance(part, types.ModuleType | type):
             seen.add(id(part))
