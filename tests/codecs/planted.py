@@ -270,7 +270,7 @@ def push(robot, amount=1):
 
 
 class Dispatch(Base):
-    """Moves are methods of a robot: listed, partial, of an array, of a generator, and the next phase's."""
+    """Moves are methods of a robot: listed, partial, and the next phase's."""
 
     def __init__(self) -> None:
         self.robot = Robot()
@@ -279,9 +279,7 @@ class Dispatch(Base):
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.robot.x[:] = 0
-        self.draw = self.np_random.random
         self.trace = []
-        self.note = self.trace.append
         self.phase = self._first
         return self._get_obs(), {}
 
@@ -289,12 +287,12 @@ class Dispatch(Base):
         return np.r_[self.robot.x[:7], len(self.trace), self.robot.x[8]]
 
     def _first(self):
-        self.robot.x[3] += 0.01 * self.draw()
+        self.robot.x[3] += 0.01 * self.np_random.random()
         self.phase = self._second
 
     def _second(self):
         self.robot.x[4] += 0.01
-        self.note(1)
+        self.trace.append(1)
         self.phase = self._first
 
     def step(self, action):

@@ -8,6 +8,7 @@ import gymnasium as gym
 import pytest
 
 from scout_rl.codecs import codec_for, verify_codec, verify_codec_main, verify_codecs
+from scout_rl.codecs.deepcopy import DeepcopyCodec
 from scout_rl.codecs.mujoco import MujocoCodec
 from tests.codecs import planted
 
@@ -178,13 +179,20 @@ def test_code_that_a_restore_tears_from_its_data():
     assert verdict.check("new process").status == "pass"
 
 
-@pytest.mark.parametrize("env", [planted.Board, planted.Dispatch])
-def test_views_and_bound_methods_restore_exactly(env):
+@pytest.mark.parametrize(("env", "named"), [(planted.Board, "flat"), (planted.Dispatch, "moves")])
+def test_views_and_bound_methods_restore_exactly_in_memory(env, named):
     verdict = verify_codec(env)
     assert verdict.ok, str(verdict)
-    assert verdict.check("new process").status == "pass"
     assert verdict.check("original").text.startswith("goes on as the uninterrupted episode did, over ")
     assert verdict.drift.after is None
+    assert verdict.check("round trip").text.endswith("only their plain data is compared")
+    assert f"cannot be saved: {named}" in verdict.check("saving").text
+    assert verdict.check("new process").text.startswith(f"the states live in this process only: {named}")
+
+
+def test_views_that_a_codec_copies_apart():
+    verdict = caught(planted.Board, planted.TearsApart(), "original", "observation[")
+    assert verdict.check("restore vs restore").status == "pass"
 
 
 def test_counter_that_starts_anew_is_no_drift_of_the_environment():
@@ -209,7 +217,7 @@ def test_environment_no_array_can_hold_is_refused_by_name():
     env = planted.Walk()
     env.reset(seed=0)
     env.link = planted.Socket().handle
-    with pytest.raises(ValueError, match=r"no codec fits Walk: it holds link \(builtins.memoryview\)"):
+    with pytest.raises(ValueError, match=r"no codec fits Walk: it holds link \(memoryview: "):
         codec_for(env)
 
 
@@ -244,7 +252,8 @@ def test_mujoco_environment_of_no_known_class():
 
 def test_entry_point_says_in_one_sentence_why_there_is_no_codec(capsys, monkeypatch):
     monkeypatch.setattr(MujocoCodec, "fits", staticmethod(lambda env: False))
+    monkeypatch.setattr(DeepcopyCodec, "left_out", lambda codec, env: ["link (socket)"])
     assert verify_codec_main("Hopper-v5") == 1
     printed = capsys.readouterr().out
     assert printed.count("\n") == 1
-    assert "no codec fits HopperEnv" in printed
+    assert "no codec fits HopperEnv: it holds link (socket), which cannot be copied" in printed

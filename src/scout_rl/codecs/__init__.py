@@ -50,7 +50,7 @@ def codec_for(env: Env) -> Codec:
 
     held = ", ".join(DeepcopyCodec().left_out(env))
     raise ValueError(
-        f"no codec fits {type(env.unwrapped).__name__}: it holds {held}, which cannot be copied into arrays; "
+        f"no codec fits {type(env.unwrapped).__name__}: it holds {held}, which cannot be copied; "
         f"write a codec with get_state and set_state for it."
     )
 

@@ -26,11 +26,17 @@ Start = tuple[Any, dict[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """One simulator state: named arrays, the codec that read them, the library versions they belong to."""
+    """One simulator state: named arrays, the codec that read them, the library versions they belong to.
+
+    Where arrays cannot hold all of it, ``memory`` does, and ``unsaved`` names what that is. Such a state lives in this
+    process: it cannot be saved, and equals only itself.
+    """
 
     arrays: Mapping[str, Array]
     codec: str
     library: Mapping[str, str]
+    memory: Any = None
+    unsaved: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         frozen = {}
@@ -48,10 +54,20 @@ class State:
         """The JSON part: the codec's key and the library versions."""
         return {"codec": self.codec, "library": dict(self.library)}
 
+    def content(self) -> tuple[Mapping[str, Array], dict[str, Any]]:
+        """All of the state, as files hold it: arrays and JSON part; a ``ValueError`` where arrays are not all."""
+        if self.memory is not None:
+            held = ", ".join(self.unsaved) or "something"
+            raise ValueError(
+                f"this state cannot be saved or hashed: it holds {held}, which is kept in memory only; keep the ladder "
+                f"in memory, or write a codec with get_state and set_state that puts it into arrays."
+            )
+        return self.arrays, self.meta
+
     @cached_property
     def sha256(self) -> str:
         """The content hash."""
-        return content_hash(self.arrays, self.meta)
+        return content_hash(*self.content())
 
     @cached_property
     def attributes(self) -> tuple[Any, dict[str, Array]]:
@@ -61,26 +77,29 @@ class State:
         return unpack_json(self.arrays["attributes"]), arrays
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, State) and self.sha256 == other.sha256
+        if self is other or not isinstance(other, State):
+            return self is other
+        return self.memory is None and other.memory is None and self.sha256 == other.sha256
 
     def __hash__(self) -> int:
-        return hash(self.sha256)
+        return hash(self.sha256) if self.memory is None else id(self)
 
     def __repr__(self) -> str:
         size = sum(array.nbytes for array in self.arrays.values())
-        return f"State({self.codec!r}, {len(self.arrays)} arrays, {size:,} bytes, sha256 {self.sha256[:12]})"
+        rest = f"sha256 {self.sha256[:12]}" if self.memory is None else "and more in memory"
+        return f"State({self.codec!r}, {len(self.arrays)} arrays, {size:,} bytes, {rest})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickle and deepcopy, which know no mapping proxies."""
-        return type(self), (dict(self.arrays), self.codec, dict(self.library))
+        return type(self), (dict(self.arrays), self.codec, dict(self.library), self.memory, self.unsaved)
 
     def replace(self, **arrays: Array) -> State:
         """The same state with some arrays exchanged."""
-        return State({**self.arrays, **arrays}, self.codec, self.library)
+        return State({**self.content()[0], **arrays}, self.codec, self.library)
 
     def save(self, path: str | os.PathLike[str]) -> str:
         """Write an npz file (no pickle); returns the content hash."""
-        return write_archive(path, self.arrays, self.meta)
+        return write_archive(path, *self.content())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> State:

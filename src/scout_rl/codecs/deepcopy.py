@@ -1,6 +1,7 @@
-"""Fallback codec of small pure-Python environments: a deep copy of the object into plain data.
+"""Codec of small pure-Python environments: a copy of the object's attributes.
 
-It refuses an environment that holds what plain data cannot (a socket, a world inside another engine) and names it.
+Where all of them are plain data, a state is named arrays and can be saved. Else it is a deep copy in memory, which
+cannot. An environment that neither can copy (a socket, a world inside another engine) is refused by name.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from scout_rl.codecs.attributes import Capture
 from scout_rl.codecs.codec import Env, Start, State, check_origin, restart
 from scout_rl.codecs.kinds import own_packages
+from scout_rl.codecs.memory import Memory
 from scout_rl.codecs.restoring import Restore
 from scout_rl.files.archive import pack_json
 
@@ -53,8 +55,8 @@ class DeepcopyCodec:
 
     @staticmethod
     def fits(env: Env) -> bool:
-        """Whether every attribute is plain data, an object of the environment's package, or a constant."""
-        return not Capture(env.unwrapped, packages=own_packages(env.unwrapped)).left_out
+        """Whether every attribute can be copied."""
+        return not DeepcopyCodec().left_out(env)
 
     @property
     def library(self) -> dict[str, str]:
@@ -62,30 +64,37 @@ class DeepcopyCodec:
         return {}
 
     def get_state(self, env: Env) -> State:
-        """A deep copy of the environment's attributes."""
+        """The environment's attributes: as plain data, or else in memory."""
         base = env.unwrapped
         captured = self._capture(base)
-        if captured.left_out:
+        try:
+            memory = Memory(base, self._zeros(base)) if captured.left_out else None
+        except ValueError as error:
             raise ValueError(
-                f"{type(base).__name__} holds {', '.join(captured.left_out)}, which cannot be copied into "
-                f"arrays: write a codec with get_state and set_state for it."
-            )
+                f"{type(base).__name__} holds {error}, which cannot be copied: "
+                f"write a codec with get_state and set_state for it."
+            ) from error
         arrays = {"attributes": pack_json(captured.value)}
         arrays.update({f"attributes/{name}": array for name, array in captured.arrays.items()})
-        return State(arrays, self.key, self.library)
+        return State(arrays, self.key, self.library, memory, tuple(captured.left_out))
 
     def set_state(self, env: Env, state: State, *, generators: bool = True) -> Start:
         """Start an episode in ``state``; ``generators=False`` lets the live random generators run on."""
         base = env.unwrapped
         check_origin(state, self.key, self.library)
-        value, arrays = state.attributes
         packages = own_packages(base) | self._packages
 
+        def restore_attributes() -> None:
+            if state.memory is not None:
+                state.memory.restore(base, generators=generators)
+            else:
+                Restore(base, *state.attributes, packages=packages, generators=generators).attributes()
+
         def restore() -> Start:
-            Restore(base, value, arrays, packages=packages, generators=generators).attributes()
+            restore_attributes()
             observation = self._observation(base)
             info = dict(base._get_info()) if hasattr(base, "_get_info") else {}
-            Restore(base, value, arrays, packages=packages, generators=generators).attributes()
+            restore_attributes()  # observing may draw noise or remember a frame
             return observation, info
 
         return restart(env, restore)
@@ -95,15 +104,23 @@ class DeepcopyCodec:
         return None
 
     def left_out(self, env: Env) -> list[str]:
-        """Attributes that cannot be copied into plain data."""
-        return self._capture(env.unwrapped).left_out
+        """The first attribute that cannot be copied, if any."""
+        base = env.unwrapped
+        try:
+            if self._capture(base).left_out:
+                Memory(base, self._zeros(base))
+        except ValueError as error:
+            return [str(error)]
+        return []
 
     def _capture(self, base: Env) -> Capture:
+        return Capture(base, packages=own_packages(base) | self._packages, replace=self._zeros(base))
+
+    def _zeros(self, base: Env) -> dict[str, int]:
         for name in self._counters:
             if not hasattr(base, name):
                 raise ValueError(f"{type(base).__name__} has no attribute {name!r} to count its steps with.")
-        zeros = dict.fromkeys(self._counters, 0)
-        return Capture(base, packages=own_packages(base) | self._packages, replace=zeros)
+        return dict.fromkeys(self._counters, 0)
 
     def _observation(self, base: Env) -> Any:
         if self._observe is not None:

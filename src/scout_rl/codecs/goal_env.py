@@ -30,7 +30,7 @@ class GoalEnvCodec(MujocoCodec):
 
     def goal(self, state: State) -> Array | None:
         """The desired goal; of a dictionary goal the parts one after the other, sorted by name."""
-        whole = state.arrays.get("attributes/goal")
+        whole = super().goal(state)
         if whole is not None:
             return whole
         parts = sorted(name for name in state.arrays if name.startswith("attributes/goal."))

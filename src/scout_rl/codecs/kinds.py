@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from scout_rl.files.archive import Array
+
 # fmt: off
 SKIPPED = frozenset((
     "spec", "metadata", "render_mode", "action_space", "observation_space", "reset", "step",
@@ -18,17 +20,9 @@ SKIPPED = frozenset((
 # fmt: on
 """How an environment is shown and made: no part of its state, and never copied from one to another."""
 
-CONSTANT_TYPES: tuple[type, ...] = (
-    types.ModuleType,
-    types.FunctionType,
-    types.MethodType,
-    types.BuiltinFunctionType,
-    types.MethodWrapperType,
-    functools.partial,
-    type,
-    np.dtype,
-    np.ufunc,
-)
+BUILT_IN_METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
+_ATOMS = (bool, int, float, complex, str, bytes, type(None), np.generic)
+_CONSTANTS = (types.ModuleType, type, np.dtype, np.ufunc)
 
 
 def own_packages(env: Any) -> frozenset[str]:
@@ -43,10 +37,45 @@ def is_env(value: Any) -> bool:
 
 
 def is_constant(value: Any) -> bool:
-    """Whether a value is code or a space: a restore leaves the live one."""
-    if isinstance(value, CONSTANT_TYPES):
-        return True
-    return any(c.__module__.startswith("gymnasium.spaces") for c in type(value).__mro__)
+    """Whether a restore can leave the live value: a module, a class, a space, or code that holds no data.
+
+    Code that holds the environment itself is constant too: it reads what was restored.
+    """
+    seen: set[int] = set()
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        space = any(c.__module__.startswith("gymnasium.spaces") for c in type(part).__mro__)
+        if id(part) in seen or isinstance(part, _CONSTANTS) or space or (part is not value and is_env(part)):
+            continue
+        seen.add(id(part))
+        inside = code_parts(part)
+        if inside is None and (part is value or not isinstance(part, _ATOMS)):
+            return False
+        waiting += inside or []
+    return True
+
+
+def code_parts(value: Any) -> list[Any] | None:
+    """What a function, a partial or a built-in method holds; None for what is no such code."""
+    if isinstance(value, types.FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or () if cell != types.CellType()]
+        return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+    if isinstance(value, functools.partial):
+        return [value.func, *value.args, *value.keywords.values()]
+    return [value.__self__] if isinstance(value, BUILT_IN_METHODS) else None
+
+
+def memory_owner(array: Array) -> tuple[Array, str | None]:
+    """The array whose memory this one lies in, and the class of who else owns it (a simulator, a tensor), if any."""
+    owner = array
+    base: Any = array.base
+    while isinstance(base, np.ndarray) or type(base).__module__.startswith("numpy.lib"):  # as_strided's holder
+        owner, base = (base if isinstance(base, np.ndarray) else owner), base.base
+    if isinstance(base, memoryview):  # as in an array that was pickled
+        base = None if base.readonly else base.obj
+    own = base is None or isinstance(base, bytes | bytearray)
+    return owner, None if own else f"{type(base).__module__}.{type(base).__qualname__}"
 
 
 def class_name(cls: type) -> str:
@@ -55,11 +84,11 @@ def class_name(cls: type) -> str:
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
-    """The attributes of an object, those in slots included."""
-    found = dict(getattr(value, "__dict__", {}))
+    """The attributes of an object by name, those in slots included."""
+    attributes = dict(getattr(value, "__dict__", {}))
     for cls in type(value).__mro__:
         slots = vars(cls).get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
             if name not in ("__dict__", "__weakref__") and hasattr(value, name):
-                found[name] = getattr(value, name)
-    return found
+                attributes[name] = getattr(value, name)
+    return attributes

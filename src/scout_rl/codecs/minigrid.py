@@ -124,7 +124,6 @@ def _restore(base: Env, state: State, generators: bool) -> None:
         packages=own_packages(base),
         generators=generators,
         label=lookup,
-        extra=("cells", "carrying"),
     )
     for index, thing in restored.extra["cells"].items():
         drawn = grid.grid[int(index)]

@@ -8,7 +8,6 @@ them anew, so the first observation may differ from the uninterrupted one in the
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -19,36 +18,9 @@ import numpy as np
 from scout_rl.codecs.attributes import Capture
 from scout_rl.codecs.codec import Env, Start, State, check_origin, installed, restart
 from scout_rl.codecs.kinds import is_env, own_packages
+from scout_rl.codecs.mujoco_state import MODEL_FIELDS, OPTION_FIELDS, STATE_FIELDS, model_identity
 from scout_rl.codecs.restoring import Restore
 from scout_rl.files.archive import Array, pack_json
-
-# fmt: off
-DATA_FIELDS = (
-    "time", "qpos", "qvel", "act", "qacc_warmstart", "ctrl", "qfrc_applied", "xfrc_applied",
-    "eq_active", "mocap_pos", "mocap_quat", "userdata", "plugin_state",
-)
-# fmt: on
-"""mjSTATE_INTEGRATION by name: the bit layout of the raw vector changes between versions."""
-
-# fmt: off
-MODEL_FIELDS = (
-    "body_pos", "body_quat", "geom_pos", "geom_quat", "geom_rgba", "site_pos", "site_quat",
-    "site_size", "site_rgba", "eq_data", "body_mass", "body_inertia", "body_subtreemass",
-    "body_invweight0", "geom_friction", "dof_damping", "dof_frictionloss", "dof_invweight0",
-    "actuator_gainprm", "actuator_biasprm",
-)
-# fmt: on
-"""What environments change in the model while they run: placements, colours, randomised dynamics."""
-
-# fmt: off
-IDENTITY_FIELDS = (
-    "names", "jnt_type", "body_parentid", "geom_type", "geom_bodyid", "eq_type", "actuator_trntype",
-    "geom_size", "jnt_axis", "jnt_range", "actuator_gear",
-)
-# fmt: on
-"""What makes two models the same one (floats compared in single precision)."""
-
-OPTION_FIELDS = ("gravity", "wind", "timestep", "density", "viscosity")
 
 
 class MujocoCodec:
@@ -83,7 +55,7 @@ class MujocoCodec:
         arrays: dict[str, Array] = {}
         for prefix, (model, data) in zip(_prefixes(), simulations(base), strict=False):
             arrays[f"{prefix}model_identity"] = np.frombuffer(model_identity(model), dtype=np.uint8)
-            for name in DATA_FIELDS:
+            for name in STATE_FIELDS:
                 arrays[f"{prefix}{name}"] = np.array(getattr(data, name))
             for name in MODEL_FIELDS:
                 arrays[f"{prefix}model/{name}"] = np.array(getattr(model, name))
@@ -119,9 +91,9 @@ class MujocoCodec:
 
     def goal(self, state: State) -> Array | None:
         """The goal that a state carries; None where this family names none."""
-        if self.goal_attribute is None:
-            return None
-        return state.arrays.get(f"attributes/{self.goal_attribute}")
+        value, arrays = state.attributes
+        node = dict(value["attributes"]).get(self.goal_attribute)
+        return arrays.get(node["id"]) if isinstance(node, dict) else None  # its own array, or the same as another's
 
     def left_out(self, env: Env) -> list[str]:
         """Attributes that a state does not carry and that are neither constants nor windows into the simulator."""
@@ -185,16 +157,6 @@ def held_env(base: Env) -> Env | None:
     return next((v for v in vars(base).values() if is_env(v)), None)
 
 
-def model_identity(model: Any) -> bytes:
-    """A hash of what makes a model this model; placements and dynamics parameters are no part of it."""
-    digest = hashlib.sha256(repr([model.nq, model.nv, model.nu, model.na, model.nbody, model.nmocap]).encode())
-    for name in IDENTITY_FIELDS:
-        value = getattr(model, name)
-        array = np.frombuffer(value, dtype=np.uint8) if isinstance(value, bytes) else np.asarray(value)
-        digest.update(array.astype(np.float32).tobytes() if array.dtype.kind == "f" else array.tobytes())
-    return digest.digest()
-
-
 def _restore_simulation(model: Any, data: Any, state: State, prefix: str) -> None:
     for name in MODEL_FIELDS:
         getattr(model, name)[:] = state.arrays[f"{prefix}model/{name}"]
@@ -205,7 +167,7 @@ def _restore_simulation(model: Any, data: Any, state: State, prefix: str) -> Non
         else:
             setattr(model.opt, name, float(value))
     mujoco.mj_resetData(model, data)  # else contact forces of the last episode would show through
-    for name in DATA_FIELDS:
+    for name in STATE_FIELDS:
         value = state.arrays[f"{prefix}{name}"]
         if value.ndim:
             getattr(data, name)[:] = value

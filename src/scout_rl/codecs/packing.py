@@ -16,13 +16,14 @@ def pack_states(states: Sequence[State]) -> tuple[dict[str, Array], list[dict[st
     index = []
     for state in states:
         names = {}
-        for name, array in state.arrays.items():
+        held, meta = state.content()
+        for name, array in held.items():
             digest = content_hash({"": array}, {})
             if digest not in keys:
                 keys[digest] = f"array{len(keys)}"
                 arrays[keys[digest]] = array
             names[name] = keys[digest]
-        index.append({**state.meta, "arrays": names})
+        index.append({**meta, "arrays": names})
     return arrays, index
 
 

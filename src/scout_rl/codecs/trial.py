@@ -57,6 +57,7 @@ class Trial:
                 observation = last_observation(playback, observation)
                 if ended(playback):
                     observation, _ = self.env.reset()
+            self.left_out: list[str] = getattr(self.codec, "left_out", lambda env: [])(self.env)
 
     def actions(self, seed: int, count: int | None = None) -> list[Any]:
         """Random actions from a seed; as many as the horizon unless ``count`` says."""
@@ -82,9 +83,16 @@ class Trial:
         self._check_form()
         self.checks.append(Check("time limit", *check_time_limit(self)))
         self.checks.append(Check("wrappers", *check_wrappers(self)))
-        left_out: list[str] = getattr(self.codec, "left_out", lambda env: [])(self.env)
-        if left_out:
-            self.checks.append(Check("not captured", "note", ", ".join(left_out)))
+        if self.in_memory:
+            self.checks.append(Check("saving", "note", f"kept in memory, cannot be saved: {self.in_memory}"))
+        if self.left_out:
+            self.checks.append(Check("not captured", "note", ", ".join(self.left_out)))
+
+    @property
+    def in_memory(self) -> str:
+        """What the states hold in memory alone, by name."""
+        states = [state for state in self.states if state.memory is not None]
+        return ", ".join(dict.fromkeys(name for state in states for name in state.unsaved or ("something",)))
 
     def _play_disturbed(self, index: int, disturbance: int) -> Playback:
         self.disturb(self.seed + 1000 * disturbance + index)
@@ -102,7 +110,8 @@ class Trial:
             if changed and problem is None:
                 problem = f"state {index} reads back changed: {_some(changed)}"
         stays = f"; came later and stay: {', '.join(sorted(later))}" if later else ""
-        self.add("round trip", problem, f"{len(self.states)} states read back unchanged{stays}")
+        in_memory = "; only their plain data is compared" if self.in_memory else ""
+        self.add("round trip", problem, f"{len(self.states)} states read back unchanged{stays}{in_memory}")
 
     def _check_restore_twice(self) -> None:
         for index in range(len(self.states)):

@@ -69,7 +69,10 @@ def _check_new_process(trials: Sequence[Trial]) -> None:
     able: list[tuple[Trial, Job]] = []
     for trial in trials:
         codec = codec_reference(trial.codec)
-        if trial.source.reference is None or isinstance(codec, str):
+        if trial.in_memory:
+            why = f"the states live in this process only: {trial.in_memory}"
+            trial.checks.append(Check("new process", "skipped", why))
+        elif trial.source.reference is None or isinstance(codec, str):
             why = trial.source.why_not if trial.source.reference is None else str(codec)
             trial.checks.append(Check("new process", "skipped", why))
         else:

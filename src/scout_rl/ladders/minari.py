@@ -86,7 +86,7 @@ def from_minari(
 
 
 def _state_rows(states: Sequence[State]) -> dict[str, Array]:
-    contents = [archive_bytes(state.arrays, state.meta)[0] for state in states]
+    contents = [archive_bytes(*state.content())[0] for state in states]
     rows = np.zeros((len(contents), max(map(len, contents))), dtype=np.uint8)
     for row, content in zip(rows, contents, strict=True):
         row[: len(content)] = np.frombuffer(content, dtype=np.uint8)

@@ -229,4 +229,4 @@ def test_the_physics_names_are_all_that_a_step_depends_on(bank_of):
     assert not env.data.xfrc_applied.any()
     assert env.data.eq_active.all()
     assert env.model.na == env.model.nuserdata == env.model.npluginstate == 0
-    assert mujoco.mj_stateSize(env.model, codec.BITS) == codec.SIZE
+    assert mujoco.mj_stateSize(env.model, codec.layout().bits) == codec.layout().size

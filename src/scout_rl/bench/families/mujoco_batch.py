@@ -18,13 +18,12 @@ How a family uses it::
     batch.write("ctrl", rows)         # [n, nu] into each MjData
     batch.step(n_substeps)
     batch.read("qpos")                # [n, nq], a copy
-    batch.each(lambda i: ...)         # anything else, shared out over the threads; batch.data[i], batch.models[i]
+    batch.each(lambda i: ...)         # anything else, shared out over the threads; batch.data[i]
     batch.get_states()
 """
 
 from __future__ import annotations
 
-import copy
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -36,102 +35,84 @@ from numpy.typing import NDArray
 from scout_rl.bench.families.family import States
 from scout_rl.bench.families.worker_threads import Work, worker_threads
 from scout_rl.bench.hardware import n_usable_cores
-from scout_rl.codecs.mujoco import model_identity
+from scout_rl.codecs.mujoco_state import Layout, model_identity
 
 Array = NDArray[Any]
 
-# fmt: off
-STATE_FIELDS = {
-    "time": "TIME", "qpos": "QPOS", "qvel": "QVEL", "act": "ACT", "qacc_warmstart": "WARMSTART", "ctrl": "CTRL",
-    "qfrc_applied": "QFRC_APPLIED", "xfrc_applied": "XFRC_APPLIED", "eq_active": "EQ_ACTIVE",
-    "mocap_pos": "MOCAP_POS", "mocap_quat": "MOCAP_QUAT", "userdata": "USERDATA", "plugin_state": "PLUGIN",
-}
-# fmt: on
-"""The arrays of mjSTATE_INTEGRATION, with the bit of each; a model has only some of them."""
-
-_INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 MOST_IDLE = 256
 """Idle environments that a pool keeps; one takes about a megabyte."""
 VERSION = np.array([int(part) for part in mujoco.__version__.split(".")[:3]], dtype=np.int32)
 
 
-class Layout:
-    """Where each named array lies in the vector of ``mj_getState``: bits in rising order, read from MuJoCo itself."""
+class BatchLayout(Layout):
+    """The layout of the whole integration state, with the derived arrays and those that say where a state belongs."""
 
-    def __init__(self, model: Any, derived: Sequence[str]) -> None:
-        data = mujoco.MjData(model)
-        bits = {name: int(getattr(mujoco.mjtState, f"mjSTATE_{bit}")) for name, bit in STATE_FIELDS.items()}
-        if sum(bits.values()) != _INTEGRATION:
-            raise RuntimeError(f"MuJoCo {mujoco.__version__} has a part of the state that has no name here.")
-        self.parts: dict[str, tuple[slice, tuple[int, ...], Any]] = {}
-        begin = 0
-        for name, bit in sorted(bits.items(), key=lambda item: item[1]):
-            size = mujoco.mj_stateSize(model, bit)
-            if size:
-                like = np.asarray(getattr(data, name))
-                self.parts[name] = (slice(begin, begin + size), like.shape, like.dtype)
-            begin += size
-        self.size = begin
+    def __init__(self, model: Any, derived: Sequence[str] = (), data: Any = None) -> None:
+        data = mujoco.MjData(model) if data is None else data
+        super().__init__(model, data)
         self.derived = {name: np.asarray(getattr(data, name)).shape for name in derived}
-        self.fingerprint = np.frombuffer(model_identity(model)[:16], dtype=np.uint8)
-        identity = {"mujoco_version": VERSION.shape, "model_fingerprint": self.fingerprint.shape}
-        self.shapes = {name: shape for name, (_, shape, _) in self.parts.items()} | self.derived | identity
+        self.fingerprint = fingerprint(model)
+        self.shapes |= self.derived | {"mujoco_version": VERSION.shape, "model_fingerprint": self.fingerprint.shape}
         """The shape of every array of one state."""
 
     def identity(self, n: int) -> States:
         """The two arrays of n states that say where they belong."""
-        return {
-            "mujoco_version": np.tile(VERSION, (n, 1)),
-            "model_fingerprint": np.tile(self.fingerprint, (n, 1)),
-        }
-
-    def pack(self, states: Mapping[str, Array], n: int) -> NDArray[np.float64]:
-        """The vectors [n, size] of checked named arrays."""
-        packed = np.empty((n, self.size))
-        for name, (place, _, _) in self.parts.items():
-            packed[:, place] = np.asarray(states[name]).reshape(n, -1)
-        return packed
-
-    def unpack(self, packed: NDArray[np.float64]) -> States:
-        """The inverse of ``pack``."""
-        n = len(packed)
-        return {
-            name: packed[:, place].reshape(n, *shape).astype(dtype)
-            for name, (place, shape, dtype) in self.parts.items()
-        }
+        return identity([self.fingerprint] * n)
 
     def check(self, states: Mapping[str, Array]) -> int:
         """How many states these are; a ``ValueError`` of one sentence where they cannot be restored here."""
-        missing = [name for name in self.shapes if name not in states]
-        if missing:
-            raise ValueError(f"the state lacks the arrays {', '.join(missing)}.")
-        version = np.asarray(states["mujoco_version"])
-        n = len(version) if version.ndim else 0
-        for name, shape in self.shapes.items():
-            found = np.shape(states[name])
-            if found != (n, *shape):
-                raise ValueError(f"array {name!r} of {n} states has shape {found}, and not {(n, *shape)}.")
-        if not (version == VERSION).all():
-            theirs = ".".join(map(str, version[(version != VERSION).any(axis=1)][0]))
-            raise ValueError(
-                f"this state was written with MuJoCo {theirs}, and MuJoCo {mujoco.__version__} is installed: "
-                f"states are exact within one version only, so build the ladder again."
-            )
-        if not (np.asarray(states["model_fingerprint"]) == self.fingerprint).all():
-            raise ValueError("this state belongs to another MuJoCo model than the one that is simulated.")
+        n = check_arrays(states, self.shapes, "mujoco_version")
+        check_origin(states, self.fingerprint)
         return n
 
 
-class MujocoBatch:
-    """n environments of one model. ``own_models`` gives each a copy of it, for tasks that move parts of the model."""
+def fingerprint(model: Any) -> NDArray[np.uint8]:
+    """What a state remembers of the model that it belongs to."""
+    return np.frombuffer(model_identity(model)[:16], dtype=np.uint8)
 
-    def __init__(
-        self, model: Any, n: int, *, derived: Sequence[str] = (), n_threads: int | None = None, own_models: bool = False
-    ) -> None:
+
+def identity(fingerprints: Sequence[NDArray[np.uint8]]) -> States:
+    """The arrays that tie states to this version of MuJoCo and to the models of these fingerprints."""
+    return {
+        "mujoco_version": np.tile(VERSION, (len(fingerprints), 1)),
+        "model_fingerprint": np.array(fingerprints, dtype=np.uint8).reshape(len(fingerprints), -1),
+    }
+
+
+def check_arrays(states: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]], counted: str) -> int:
+    """How many states these are, by the array ``counted``; a ``ValueError`` where one is missing or misshapen."""
+    missing = [name for name in shapes if name not in states]
+    if missing:
+        raise ValueError(f"the state lacks the arrays {', '.join(missing)}.")
+    count = np.shape(states[counted])
+    n = count[0] if count else 0
+    for name, shape in shapes.items():
+        if np.shape(states[name]) != (n, *shape):
+            raise ValueError(f"array {name!r} of {n} states has shape {np.shape(states[name])}, and not {(n, *shape)}.")
+    return n
+
+
+def check_origin(states: Mapping[str, Array], fingerprints: Array) -> None:
+    """Refuse states of another version of MuJoCo or of other models than these."""
+    version = np.asarray(states["mujoco_version"])
+    if not (version == VERSION).all():
+        theirs = ".".join(map(str, version[(version != VERSION).any(axis=1)][0]))
+        raise ValueError(
+            f"this state was written with MuJoCo {theirs}, and MuJoCo {mujoco.__version__} is installed: "
+            f"states are exact within one version only, so build the ladder again."
+        )
+    if not (np.asarray(states["model_fingerprint"]) == fingerprints).all():
+        raise ValueError("this state belongs to another MuJoCo model than the one that is simulated.")
+
+
+class MujocoBatch:
+    """n environments of one model."""
+
+    def __init__(self, model: Any, n: int, *, derived: Sequence[str] = (), n_threads: int | None = None) -> None:
         self.n = n
-        self.layout = Layout(model, derived)
-        self.models: list[Any] = [copy.copy(model) if own_models else model for _ in range(n)]
-        self.data: list[Any] = [mujoco.MjData(m) for m in self.models]
+        self.layout = BatchLayout(model, derived)
+        self.model = model
+        self.data: list[Any] = [mujoco.MjData(model) for _ in range(n)]
         self.threads = worker_threads(n_usable_cores() if n_threads is None else n_threads)
         self._views: dict[str, list[Array]] = {}
 
@@ -141,10 +122,10 @@ class MujocoBatch:
 
     def step(self, n_substeps: int) -> None:
         """``mj_step`` every environment."""
-        models, data, step = self.models, self.data, mujoco.mj_step
+        model, data, step = self.model, self.data, mujoco.mj_step
 
         def one(i: int) -> None:
-            step(models[i], data[i], n_substeps)
+            step(model, data[i], n_substeps)
 
         self.each(one)
 
@@ -172,11 +153,8 @@ class MujocoBatch:
 
     def get_states(self) -> States:
         """Named arrays [n, ...] from which ``set_states`` continues bit for bit."""
-        packed = np.empty((self.n, self.layout.size))
-        for model, data, row in zip(self.models, self.data, packed, strict=True):
-            mujoco.mj_getState(model, data, row, _INTEGRATION)
         return (
-            self.layout.unpack(packed)
+            self.layout.unpack(np.array([self.layout.read(self.model, data) for data in self.data]))
             | {name: self.read(name) for name in self.layout.derived}
             | self.layout.identity(self.n)
         )
@@ -189,14 +167,10 @@ class MujocoBatch:
         if self.layout.check(states) != self.n:
             raise ValueError(f"{len(states['qpos'])} states cannot be restored in a batch of {self.n}.")
         packed = self.layout.pack(states, self.n)
-        warmstart = np.asarray(states["qacc_warmstart"])
-        views = self.views("qacc_warmstart")
         stale = [(self.views(name), np.asarray(states[name])) for name in self.layout.derived] if derived else []
 
         def restore(i: int) -> None:
-            mujoco.mj_setState(self.models[i], self.data[i], packed[i], _INTEGRATION)
-            mujoco.mj_forward(self.models[i], self.data[i])
-            views[i][:] = warmstart[i]  # mj_forward overwrote it
+            self.layout.restore(self.model, self.data[i], packed[i])
             for targets, rows in stale:
                 targets[i][...] = rows[i]
 
@@ -211,12 +185,10 @@ class MujocoBatch:
 class BatchPool:
     """Batches of one model by their size, used again once nobody holds them: an ``MjData`` is dear to make."""
 
-    def __init__(
-        self, model: Any, *, derived: Sequence[str] = (), n_threads: int | None = None, own_models: bool = False
-    ) -> None:
+    def __init__(self, model: Any, *, derived: Sequence[str] = (), n_threads: int | None = None) -> None:
         self.model = model
-        self.layout = Layout(model, derived)
-        self._options = {"derived": tuple(derived), "n_threads": n_threads, "own_models": own_models}
+        self.layout = BatchLayout(model, derived)
+        self._n_threads = n_threads
         self._idle: dict[int, list[MujocoBatch]] = {}
 
     def lend(self, holder: object, n: int) -> MujocoBatch:
@@ -225,7 +197,8 @@ class BatchPool:
         It comes back by itself when ``holder``, what a simulator gives out as its state, is gone.
         """
         idle = self._idle.get(n)
-        batch = idle.pop() if idle else MujocoBatch(self.model, n, **self._options)  # type: ignore[arg-type]
+        derived = tuple(self.layout.derived)
+        batch = idle.pop() if idle else MujocoBatch(self.model, n, derived=derived, n_threads=self._n_threads)
         weakref.finalize(holder, self._take_back, batch).atexit = False
         return batch
 
@@ -238,17 +211,13 @@ class BatchPool:
 
 def read_data(model: Any, data: Any) -> States:
     """The integration state of one ``MjData`` by name."""
-    layout = Layout(model, ())
-    packed = np.empty((1, layout.size))
-    mujoco.mj_getState(model, data, packed[0], _INTEGRATION)
-    return {name: array[0] for name, array in layout.unpack(packed).items()}
+    layout = Layout(model, data)
+    return {name: array[0] for name, array in layout.unpack(layout.read(model, data)[None]).items()}
 
 
 def restore_data(model: Any, data: Any, state: Mapping[str, Array]) -> None:
     """Restore one start into an ``MjData`` that is no part of a batch, such as a stock environment's."""
-    layout = Layout(model, ())
+    layout = BatchLayout(model, data=data)
     one = {name: np.asarray(array)[None] for name, array in state.items()}
     layout.check(one)
-    mujoco.mj_setState(model, data, layout.pack(one, 1)[0], _INTEGRATION)
-    mujoco.mj_forward(model, data)
-    data.qacc_warmstart[:] = state["qacc_warmstart"]
+    layout.restore(model, data, layout.pack(one, 1)[0])

@@ -125,4 +125,5 @@ def _version(library: str) -> str | None:
 
 def _code(family_key: str) -> str:
     """Hash of the source text that makes ladders: what changes there must not be read from an old file."""
-    return code_hash(f"bench/families/{family_key}/*.py", "bench/families/*.py", "ladders/ladder.py")
+    shared = ("bench/families/*.py", "codecs/mujoco_state.py", "ladders/ladder.py")
+    return code_hash(f"bench/families/{family_key}/*.py", *shared)

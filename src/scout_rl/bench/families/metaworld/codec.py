@@ -17,60 +17,36 @@ The stock step ends in ``mj_forward``, so derived quantities agree with qpos and
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import accumulate, pairwise
+from functools import cache
 from typing import Any
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.bench.families import mujoco_batch
 from scout_rl.bench.families.family import States
 from scout_rl.bench.families.metaworld.tasks import TASKS, Array, stock
-from scout_rl.bench.families.mujoco_batch import VERSION
+from scout_rl.bench.families.mujoco_batch import check_arrays, check_origin
+from scout_rl.codecs.mujoco_state import Layout
 
-# In the order of the bits of mjtState.
-_PHYSICS: dict[str, tuple[int, ...]] = {
-    "time": (),
-    "qpos": (16,),
-    "qvel": (15,),
-    "qacc_warmstart": (15,),
-    "ctrl": (2,),
-    "mocap_pos": (3,),
-    "mocap_quat": (4,),
-}
-_CONTEXT: dict[str, tuple[int, ...]] = {"goal": (3,), "shelf": (3,), "object_start": (3,)}
+FIELDS = ("time", "qpos", "qvel", "qacc_warmstart", "ctrl", "mocap_pos", "mocap_quat")
+"""The fields of MuJoCo's state that a step depends on."""
+_OWN: dict[str, tuple[int, ...]] = {"goal": (3,), "shelf": (3,), "object_start": (3,), "task": (), "step_count": ()}
 _IDENTITY: dict[str, tuple[int, ...]] = {"mujoco_version": (3,), "model_fingerprint": (16,)}
-SHAPES: dict[str, tuple[int, ...]] = {**_PHYSICS, **_CONTEXT, **_IDENTITY, "task": (), "step_count": ()}
-"""The arrays of one state."""
-
-_state = mujoco.mjtState
-BITS = int(
-    _state.mjSTATE_TIME
-    | _state.mjSTATE_QPOS
-    | _state.mjSTATE_QVEL
-    | _state.mjSTATE_WARMSTART
-    | _state.mjSTATE_CTRL
-    | _state.mjSTATE_MOCAP_POS
-    | _state.mjSTATE_MOCAP_QUAT
-)
-"""What ``mj_getState`` and ``mj_setState`` are asked for."""
-_SIZES = [int(np.prod(shape)) for shape in _PHYSICS.values()]
-_PLACES = dict(zip(_PHYSICS, (slice(a, b) for a, b in pairwise(accumulate(_SIZES, initial=0))), strict=True))
-SIZE = sum(_SIZES)
-WARMSTART = _PLACES["qacc_warmstart"]
 CHUNK = 64
 """States worked on at once where a whole bank is: an ``MjData`` in use takes 1 MB."""
 
 
-def pack(states: Mapping[str, Array]) -> NDArray[np.float64]:
-    """MuJoCo's part of checked states as the vectors [n, SIZE] that ``mj_setState`` takes."""
-    n = len(states["task"])
-    return np.concatenate([np.asarray(states[name], dtype=np.float64).reshape(n, -1) for name in _PHYSICS], axis=1)
+@cache
+def layout() -> Layout:
+    """Of MuJoCo's part of a state; the same for all tasks."""
+    return Layout(stock(0).model, fields=FIELDS, flat=True)
 
 
-def unpack(vectors: NDArray[np.float64]) -> States:
-    """The inverse of ``pack``."""
-    return {name: vectors[:, _PLACES[name]].reshape(len(vectors), *shape).copy() for name, shape in _PHYSICS.items()}
+def vector(state: Mapping[str, Array]) -> NDArray[np.float64]:
+    """MuJoCo's part of one state."""
+    packed = layout().pack({name: np.asarray(state[name])[None] for name in FIELDS}, 1)
+    return packed.ravel()
 
 
 def chunks(states: Mapping[str, Array]) -> Iterator[States]:
@@ -87,37 +63,19 @@ def joined(parts: Iterable[States]) -> States:
 
 def identity(task: NDArray[np.int32]) -> States:
     """The arrays that tie states of these tasks to this version and these models."""
-    return {
-        "mujoco_version": np.tile(VERSION, (len(task), 1)),
-        "model_fingerprint": np.stack([stock(int(t)).fingerprint for t in task]),
-    }
+    return mujoco_batch.identity([stock(int(t)).fingerprint for t in task])
 
 
 def check(states: Mapping[str, Array]) -> int:
     """How many states these are; a ``ValueError`` of one sentence where they cannot be restored here."""
-    missing = [name for name in SHAPES if name not in states]
-    if missing:
-        raise ValueError(f"the state lacks the arrays {', '.join(missing)}.")
-    task = np.asarray(states["task"])
-    n = len(task) if task.ndim else 0
-    if n == 0:
+    task = np.asarray(states.get("task", [0]))
+    if not task.ndim or not len(task):
         raise ValueError(f"states come as arrays with a leading axis; 'task' has shape {task.shape}.")
-    for name, shape in SHAPES.items():
-        found = np.shape(states[name])
-        if found != (n, *shape):
-            raise ValueError(f"array {name!r} of {n} states has shape {found}, and not {(n, *shape)}.")
-    version = np.asarray(states["mujoco_version"])
-    if not (version == VERSION).all():
-        theirs = ".".join(map(str, version[(version != VERSION).any(axis=1)][0]))
-        raise ValueError(
-            f"this state was written with MuJoCo {theirs}, and MuJoCo {mujoco.__version__} is installed: "
-            f"states are exact within one version only, so build the ladder again."
-        )
+    n = check_arrays(states, layout().shapes | _OWN | _IDENTITY, "task")
     unknown = task[(task < 0) | (task >= len(TASKS))]
     if len(unknown):
         raise ValueError(f"a state's task is {int(unknown[0])}, and there are {len(TASKS)} tasks.")
-    if not (np.asarray(states["model_fingerprint"]) == identity(task)["model_fingerprint"]).all():
-        raise ValueError("this state belongs to another MuJoCo model than the one that is simulated.")
+    check_origin(states, identity(task)["model_fingerprint"])
     return n
 
 
@@ -138,10 +96,7 @@ def restore_stock(env: Any, state: Mapping[str, Array]) -> Array:
     base._target_pos = np.array(state["goal"])
     base.obj_init_pos = np.array(state["object_start"])
     base.curr_path_length = int(state["step_count"])
-    vector = pack({name: np.asarray(array)[None] for name, array in state.items()})[0]
-    mujoco.mj_setState(base.model, base.data, vector, BITS)
-    mujoco.mj_forward(base.model, base.data)
-    base.data.qacc_warmstart[:] = vector[WARMSTART]  # mj_forward overwrote it
+    layout().restore(base.model, base.data, vector(state))
     base._prev_obs = base._get_curr_obs_combined_no_goal()
     return np.asarray(base._get_obs())
 
@@ -150,12 +105,10 @@ def read_stock(env: Any) -> States:
     """The state of a stock environment."""
     base = env.unwrapped
     index = next(i for i in range(len(TASKS)) if _is(base, i))
-    vector = np.empty(SIZE)
-    mujoco.mj_getState(base.model, base.data, vector, BITS)
     task = np.array([index], dtype=np.int32)
     shelf = stock(index).shelf
     arrays = {
-        **unpack(vector[None]),
+        **layout().unpack(layout().read(base.model, base.data)[None]),
         **identity(task),
         "goal": np.array(base._target_pos, dtype=np.float64)[None],
         "shelf": (np.zeros(3) if shelf is None else np.array(base.model.body_pos[shelf]))[None],

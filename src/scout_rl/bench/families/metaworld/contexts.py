@@ -100,7 +100,7 @@ def target_starts(contexts: Mapping[str, Array]) -> States:
     placed = [_place(int(index), vector) for index, vector in zip(task, contexts["vector"], strict=True)]
     vectors, goal, shelf, object_start = (np.stack(column) for column in zip(*placed, strict=True))
     return {
-        **codec.unpack(vectors),
+        **codec.layout().unpack(vectors),
         "goal": goal,
         "shelf": shelf,
         "object_start": object_start,
@@ -114,7 +114,7 @@ def _place(index: int, vector: Array) -> tuple[Array, Array, Array, Array]:
     """MuJoCo's state, goal, shelf and object start of one context, in the stock order of calls."""
     facts, (ready, height) = stock(index), _hand_ready(index)
     model, data = _scratch(index)
-    mujoco.mj_setState(model, data, ready, codec.BITS)
+    mujoco.mj_setState(model, data, ready, codec.layout().bits)
     if facts.shelf is None:
         shelf = np.zeros(3)
         goal = vector[3:].copy()
@@ -129,9 +129,7 @@ def _place(index: int, vector: Array) -> tuple[Array, Array, Array, Array]:
     object_start = np.array([*vector[:2], vector[2] if TASKS[index].name == "pick-place-v3" else height])
     place_object(data, object_start)
     mujoco.mj_forward(model, data)
-    state = np.empty(codec.SIZE)
-    mujoco.mj_getState(model, data, state, codec.BITS)
-    return state, goal, shelf, object_start
+    return codec.layout().read(model, data), goal, shelf, object_start
 
 
 def place_object(data: Any, position: Array) -> None:
@@ -146,9 +144,7 @@ def _hand_ready(index: int) -> tuple[Array, float]:
     facts = stock(index)
     data = mujoco.MjData(facts.model)
     move_hand(facts.model, data, facts.hand_init)
-    state = np.empty(codec.SIZE)
-    mujoco.mj_getState(facts.model, data, state, codec.BITS)
-    return state, float(data.xpos[facts.object, 2])
+    return codec.layout().read(facts.model, data), float(data.xpos[facts.object, 2])
 
 
 def move_hand(model: Any, data: Any, place: Array) -> None:

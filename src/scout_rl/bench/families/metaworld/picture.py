@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import mujoco
-import numpy as np
 
 from scout_rl.bench.families.cell_grid import draw_cells, free_camera, renders
 from scout_rl.bench.families.metaworld import codec
@@ -62,9 +61,7 @@ def _place(model: Any, data: Any, state: Mapping[str, Array]) -> None:
         model.site("goal").pos = state["goal"]
     else:
         model.body_pos[shelf] = state["shelf"]
-    vector = codec.pack({name: np.asarray(array)[None] for name, array in state.items()})[0]
-    mujoco.mj_setState(model, data, vector, codec.BITS)
-    mujoco.mj_forward(model, data)
+    codec.layout().restore(model, data, codec.vector(state))
 
 
 def _sketch(axis: Any, data: Any, state: Mapping[str, Array]) -> None:

@@ -46,7 +46,6 @@ class Environment:
         self.ctrl: Array = self.data.ctrl
         self.mocap_pos: Array = self.data.mocap_pos[0]
         self.mocap_quat: Array = self.data.mocap_quat[0]
-        self.warmstart: Array = self.data.qacc_warmstart
         bodies = (facts.hand, facts.right_claw, facts.left_claw, facts.object)
         xmat: Array = self.data.geom_xmat[facts.object_geom]
         self.parts: tuple[Array, ...] = (*(self.data.xpos[body] for body in bodies), xmat)
@@ -64,10 +63,7 @@ class Environment:
 
     def restore(self, vector: Array, shelf: Array) -> None:
         """Put MuJoCo's part of a state back."""
-        model = self.model(shelf)
-        mujoco.mj_setState(model, self.data, vector, codec.BITS)
-        mujoco.mj_forward(model, self.data)
-        self.warmstart[:] = vector[codec.WARMSTART]  # mj_forward overwrote it
+        codec.layout().restore(self.model(shelf), self.data, vector)
 
     def step(self, control: Array, target: Array, shelf: Array, row: Array) -> None:
         """The stock step; ``mj_forward`` is part of it, as it changes the warmstart. Then ``read``.
@@ -134,7 +130,7 @@ class Simulator:
         environments = [self._lend(int(index)) for index in states["task"]]
         handle = Handle(environments, states)
         weakref.finalize(handle, self._give_back, environments).atexit = False
-        vectors, shelf, rows = codec.pack(states), handle.shelf, handle.rows
+        vectors, shelf, rows = codec.layout().pack(states, handle.n), handle.shelf, handle.rows
 
         def restore(i: int) -> None:
             environments[i].restore(vectors[i], shelf[i])
@@ -147,11 +143,10 @@ class Simulator:
 
     def get_states(self, state: Handle) -> States:
         """The named arrays [n, ...] from which ``reset_to`` continues bit for bit."""
-        vectors = np.empty((state.n, codec.SIZE))
-        for environment, vector in zip(state.environments, vectors, strict=True):
-            mujoco.mj_getState(environment.facts.model, environment.data, vector, codec.BITS)
+        layout = codec.layout()
+        vectors = np.array([layout.read(e.facts.model, e.data) for e in state.environments])
         own = {name: getattr(state, name).copy() for name in ("goal", "shelf", "object_start", "task", "step_count")}
-        return {**codec.unpack(vectors), **own, **codec.identity(state.task)}
+        return {**layout.unpack(vectors), **own, **codec.identity(state.task)}
 
     def observe(self, state: Handle) -> GoalObservation:
         """What a policy sees."""

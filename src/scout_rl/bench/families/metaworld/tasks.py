@@ -11,7 +11,7 @@ import numpy as np
 from metaworld.env_dict import ALL_V3_ENVIRONMENTS
 from numpy.typing import NDArray
 
-from scout_rl.codecs.mujoco import model_identity
+from scout_rl.bench.families.mujoco_batch import fingerprint
 
 Array = NDArray[Any]
 
@@ -84,7 +84,7 @@ class Stock:
         self.mocap_low: Array = env.mocap_low
         self.mocap_high: Array = env.mocap_high
         self.hand_init: Array = np.asarray(env.hand_init_pos, dtype=np.float64)
-        self.fingerprint = np.frombuffer(model_identity(model)[:16], dtype=np.uint8)
+        self.fingerprint = fingerprint(model)
 
 
 @cache
