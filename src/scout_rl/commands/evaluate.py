@@ -153,10 +153,10 @@ def _other_means(recorded: dict[str, Any], ours: Evaluation) -> list[str]:
 
 def _in_stock(found: Trained, ours: Evaluation) -> tuple[Any, list[str], str]:
     """Outcomes in the stock environment, a line for each context that differs, and the verdict."""
-    from scout_rl.bench.families import stock_family
+    from scout_rl.bench.families import family
     from scout_rl.bench.rollouts.lockstep import compare
 
-    home, part, began = stock_family(found.setting.family), found.bank.held_out, time.perf_counter()
+    home, part, began = family(found.setting.family), found.bank.held_out, time.perf_counter()
     envs = [home.stock_env(found.setting, _row(part.contexts, i)) for i in range(len(part))]
     simulator = home.batch_simulator(found.setting)
     played = compare(found.act(), envs, simulator, home.target_starts(part.contexts))
@@ -192,12 +192,12 @@ def _check_cells(found: Trained, contexts: tuple[int, ...], levels: tuple[int, .
 def _film(
     console: Console, found: Trained, run: Path, path: Path, contexts: tuple[int, ...], levels: tuple[int, ...]
 ) -> None:
-    from scout_rl.bench.families import stock_family
+    from scout_rl.bench.families import family
     from scout_rl.bench.ladders.check import a_few, build
     from scout_rl.bench.rollouts.video import Shown, film
     from scout_rl.bench.run.ladder import stored_ladder
 
-    home, part = stock_family(found.setting.family), found.bank.train
+    home, part = family(found.setting.family), found.bank.train
     chosen = list(contexts) or a_few(part, FILMED)
     picked = {name: array[chosen] for name, array in part.contexts.items()}
     if found.config.ladder == "policy":

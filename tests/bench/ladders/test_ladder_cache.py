@@ -85,7 +85,7 @@ def test_an_invalid_ladder_is_refused_and_not_kept(contexts, tmp_path, monkeypat
 
 PROGRAM = """
 import os, signal, sys
-from scout_rl import archive
+from scout_rl.files import archive
 from scout_rl.bench.families import load_bank
 from scout_rl.bench.ladders.cache import load_ladder
 from scout_rl.bench.settings.settings import SETTINGS

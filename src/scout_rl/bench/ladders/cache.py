@@ -82,15 +82,13 @@ def build_ladder(
     source: Source,
     say: Callable[[str], None] = print,
 ) -> States:
-    """Build a ladder and validate it, where the family says how."""
+    """Build a ladder and validate it."""
     ladder = (home.starts if source == "manual" else home.solver_ladder)(contexts, n_levels)
-    check = getattr(home, "check_ladder", None)
-    if check is not None:
-        report = check(contexts, ladder, source)
-        if not report.ok:
-            raise ValueError(f"the {source} ladder is invalid: {report}")
-        for warning in report.warnings:
-            say(f"{source} ladder: {warning}")
+    report = home.check_ladder(contexts, ladder, source)
+    if not report.ok:
+        raise ValueError(f"the {source} ladder is invalid: {report}")
+    for warning in report.warnings:
+        say(f"{source} ladder: {warning}")
     return ladder
 
 

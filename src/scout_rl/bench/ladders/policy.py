@@ -86,13 +86,8 @@ class _Building:
 
     def solve(self, rows: NDArray[np.int64]) -> dict[int, NDArray[Any]]:
         """The actions of the family's own solutions of those contexts."""
-        targets = {name: array[rows] for name, array in self.targets.items()}
-        together = getattr(self.home, "solutions", None)
-        if together is not None:
-            found = together(targets)
-        else:
-            found = [self.home.trajectory({name: a[i] for name, a in targets.items()}) for i in range(len(rows))]
-        return {int(x): solution.actions for x, solution in zip(rows, found, strict=True)}
+        solutions = self.home.solutions({name: array[rows] for name, array in self.targets.items()})
+        return {int(x): solution.actions for x, solution in zip(rows, solutions, strict=True)}
 
     def take(self, source: int, solved: dict[int, NDArray[Any]], name: str, *, must_do: bool = False) -> None:
         """Fill the contexts in ``solved`` from their actions, where the states on the way are valid starts."""
@@ -100,15 +95,14 @@ class _Building:
             return
         rows, actions = np.array(list(solved)), list(solved.values())
         starts = self.starts(rows, actions)
+        contexts = {n: np.asarray(array)[rows] for n, array in self.contexts.items()}
+        report = self.home.check_ladder(contexts, starts, "policy")
+        if must_do and not report.ok:
+            raise ValueError(f"the policy ladder's part from the {name} is invalid: {report}")
+        for warning in report.warnings:
+            self.say(f"policy ladder, {name}: {warning}")
         valid = np.ones(len(rows), dtype=bool)
-        check = getattr(self.home, "check_ladder", None)
-        if check is not None:
-            report = check({n: np.asarray(array)[rows] for n, array in self.contexts.items()}, starts, "policy")
-            if must_do and not report.ok:
-                raise ValueError(f"the policy ladder's part from the {name} is invalid: {report}")
-            for warning in report.warnings:
-                self.say(f"policy ladder, {name}: {warning}")
-            valid[[problem.context for problem in report.problems]] = False
+        valid[[problem.context for problem in report.problems]] = False
         for array_name, array in starts.items():
             self.ladder[array_name][rows[valid]] = array[valid]
         self.chosen[rows[valid]] = source
