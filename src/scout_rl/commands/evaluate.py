@@ -193,17 +193,19 @@ def _film(
     console: Console, found: Trained, run: Path, path: Path, contexts: tuple[int, ...], levels: tuple[int, ...]
 ) -> None:
     from scout_rl.bench.families import family
-    from scout_rl.bench.ladders.check import a_few, build
+    from scout_rl.bench.ladders import SOURCES
+    from scout_rl.bench.ladders.build import Wanted, build_ladder
+    from scout_rl.bench.ladders.check import a_few
     from scout_rl.bench.rollouts.video import Shown, film
     from scout_rl.bench.run.ladder import stored_ladder
 
     home, part = family(found.setting.family), found.bank.train
     chosen = list(contexts) or a_few(part, FILMED)
     picked = {name: array[chosen] for name, array in part.contexts.items()}
-    if found.config.ladder == "policy":
+    if SOURCES[found.config.ladder].from_runs:
         ladder = {name: array[chosen] for name, array in stored_ladder(run).items()}
     else:
-        ladder = build(home, picked, found.config.ladder, found.config.levels)
+        ladder, _ = build_ladder(Wanted(found.setting, picked, found.config.levels), found.config.ladder)
     rows: list[list[Shown]] = []
     for i, x in enumerate(chosen):
         group = f" ({found.setting.groups[part.evaluation_group[x]].name})" if len(found.setting.groups) > 1 else ""

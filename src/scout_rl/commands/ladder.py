@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from scout_rl.bench.ladders import SOURCES, require_ladder
 from scout_rl.bench.settings.settings import Setting
 from scout_rl.bench.settings.settings import setting as setting_of
 
@@ -39,7 +40,7 @@ def ladder(
     setting: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SETTING")],
     /,
     *,
-    ladder: Literal["manual", "solver", "policy"] = "manual",
+    ladder: Literal[tuple(SOURCES)] = "manual",  # type: ignore[valid-type]
     ladder_from: Annotated[str, tyro.conf.arg(name="from", metavar="RUN")] = "",
     ladder_fallback: Annotated[str, tyro.conf.arg(name="fallback", metavar="RUN")] = "",
     levels: int = 0,
@@ -79,9 +80,9 @@ def ladder(
     columns = TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TextColumn("contexts"), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True, disable=not home.discrete) as bar:
         line = bar.add_task("", total=len(picked))
-        checked = check(home, chosen, arrays, starts, ladder, lambda: bar.advance(line))
+        checked = check(home, chosen, arrays, starts, SOURCES[ladder], lambda: bar.advance(line))
     verdict = RESTORED if home.discrete else VALIDATED
-    _show(console, chosen, part, picked, ladder, checked, ON_THE_WAY if ladder == "policy" else verdict)
+    _show(console, chosen, part, picked, ladder, checked, ON_THE_WAY if SOURCES[ladder].from_runs else verdict)
     for warning in checked.report.warnings:
         console.print(f"warning: {warning}", style="yellow", highlight=False)
     _write_cells(out / f"{stem}.csv", chosen, part, picked, checked)
@@ -103,20 +104,18 @@ def _starts(
     first: str,
     fallback: str,
 ) -> States:
-    """The ladder of the picked contexts; one from policies is made as a whole, as a run would."""
-    from scout_rl.bench.families import family
-    from scout_rl.bench.ladders.check import build
+    """The ladder of the picked contexts; one from runs is made as a whole, as a run would."""
+    from scout_rl.bench.ladders.build import Wanted, build_ladder
     from scout_rl.files.cache import use_compilation_cache
 
-    if (source == "policy") != bool(first) or (fallback and not first):
-        raise ValueError("--ladder policy and --from RUN belong together (and --fallback RUN is for them alone)")
-    if source != "policy":
+    require_ladder(source, first, fallback)
+    if not SOURCES[source].from_runs:
         arrays = {name: array[picked] for name, array in bank.train.contexts.items()}
-        return build(family(chosen.family), arrays, source, n_levels)
-    from scout_rl.bench.run.ladder import policy_ladder
+        return build_ladder(Wanted(chosen, arrays, n_levels), source)[0]
+    from scout_rl.bench.run.ladder import ladder_from_runs
 
     use_compilation_cache()
-    whole, _ = policy_ladder(first, fallback, chosen, bank, n_levels, console.print)
+    whole, _ = ladder_from_runs(source, first, fallback, chosen, bank, n_levels, console.print)
     return {name: array[picked] for name, array in whole.items()}
 
 

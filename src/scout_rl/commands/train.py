@@ -8,6 +8,7 @@ import tyro
 from rich.console import Console
 
 from scout_rl import rules
+from scout_rl.bench.ladders import SOURCES
 from scout_rl.bench.run.sinks import Sink, Track, open_sink
 from scout_rl.bench.settings.settings import SETTINGS, setting
 from scout_rl.commands.bars import bar_of
@@ -51,7 +52,7 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
         seed: int = 40,
         algorithm: str = "",
         preset: Preset = "tuned",
-        ladder: Literal["manual", "solver", "policy"] = "manual",
+        ladder: Literal[tuple(SOURCES)] = "manual",  # type: ignore[valid-type]
         ladder_from: Annotated[str, tyro.conf.arg(name="from", metavar="RUN")] = "",
         ladder_fallback: Annotated[str, tyro.conf.arg(name="fallback", metavar="RUN")] = "",
         levels: int = 5,

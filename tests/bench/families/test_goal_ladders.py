@@ -15,7 +15,7 @@ from tests.bench.families.goal_families import FETCH, MAZES, flat, simulator_of
 def check(key, contexts, ladder, source):
     """0% invalid, every cell solved in time, and the remaining steps never rise with the level."""
     home = family(SETTINGS[key].family)
-    report = home.check_ladder(contexts, ladder, source)
+    report = home.check_ladder(contexts, ladder, by_hand=source == "manual")
     assert report.ok, str(report)
     starts, n_levels = flat(ladder), ladder["goal"].shape[1]
     n = len(starts["goal"])
@@ -119,7 +119,7 @@ def test_the_validator_says_what_is_wrong(ladder_of):
     ladder = {name: array[-2:] for name, array in whole.items()}
 
     def reasons(**changed):
-        report = home.check_ladder(contexts, {**ladder, **changed}, "manual")
+        report = home.check_ladder(contexts, {**ladder, **changed}, by_hand=True)
         return report.invalid_rate, {problem.reason for problem in report.problems}
 
     def as_starts(**changed):
@@ -155,7 +155,7 @@ def test_the_validator_says_what_is_wrong(ladder_of):
 
 def test_assisted_starts_that_are_a_success_are_counted(ladder_of):
     contexts, ladder = ladder_of("fetch-conflict")
-    report = family("fetch").check_ladder(contexts, ladder, "manual")
+    report = family("fetch").check_ladder(contexts, ladder, by_hand=True)
     state = simulator_of("fetch-conflict").reset_to(flat(ladder))
     n = int(simulator_of("fetch-conflict").is_success(state).sum())
     assert report.warnings == (f"{n} of 40 assisted starts are already a success",)

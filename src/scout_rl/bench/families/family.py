@@ -187,8 +187,11 @@ class Family(ABC):
         """States [n, ...] met on the way as starts: step counters at 0, derived arrays in agreement with the rest."""
 
     @abstractmethod
-    def check_ladder(self, contexts: Mapping[str, NDArray[Any]], ladder: States, source: str) -> Report:
-        """Is every cell of ``ladder`` [contexts, levels, ...] a start to train from? Asked before a ladder is used."""
+    def check_ladder(self, contexts: Mapping[str, NDArray[Any]], ladder: States, *, by_hand: bool) -> Report:
+        """Is every cell of ``ladder`` [contexts, levels, ...] a start to train from? Asked before a ladder is used.
+
+        ``by_hand``: scaffolds were placed, and not met on the way of an episode.
+        """
 
     @abstractmethod
     def stock_env(self, setting: Setting, context: Mapping[str, NDArray[Any]], *, pixels: int = 0) -> StockEnv:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import BatchSimulator, Family, States, StockEnv
+from scout_rl.bench.ladders import SOURCES, Source
 from scout_rl.bench.settings.bank import BankPart
 from scout_rl.bench.settings.settings import Setting
 from scout_rl.ladders.validate import Finding, Report, inspect, where
@@ -38,14 +39,6 @@ class Checked(NamedTuple):
     report: Report
 
 
-def build(family: Family, contexts: Mapping[str, NDArray[Any]], source: str, n_levels: int) -> States:
-    """The ladder [contexts, levels, ...] of that source, ``manual`` or ``solver``."""
-    made = {"manual": family.starts, "solver": family.solver_ladder}
-    if source not in made:
-        raise ValueError(f"a {source} ladder is not built from contexts alone: read it from its run's folder")
-    return made[source](contexts, n_levels)
-
-
 def a_few(part: BankPart, n: int) -> list[int]:
     """The first contexts of every evaluation group, about ``n`` in all."""
     groups = np.unique(part.evaluation_group)
@@ -58,7 +51,7 @@ def check(
     setting: Setting,
     contexts: Mapping[str, NDArray[Any]],
     ladder: States,
-    source: str = "manual",
+    source: Source = SOURCES["manual"],
     tick: Callable[[], None] = lambda: None,
 ) -> Checked:
     """Check every cell of ``ladder`` [contexts, levels, ...]; ``tick`` is called after each context is compared.
@@ -72,11 +65,11 @@ def check(
     remaining = np.array([UNSOLVED if a is None else len(a) for a in solutions]).reshape(shape)
 
     def findings(places: NDArray[np.int64], states: States) -> Iterator[Finding]:
-        if family.discrete or source != "policy":
+        if family.discrete or not source.from_runs:
             yield from unsolved
         if family.discrete:
             simulator = family.batch_simulator(setting)
-            yield from _in_time(remaining, simulator.max_steps, may_rise=source == "policy")
+            yield from _in_time(remaining, simulator.max_steps, may_rise=source.from_runs)
             for name, array in family.target_starts(contexts).items():
                 differs = (ladder[name] != array[:, None]).reshape(*shape, -1).any(axis=-1)
                 yield from where((differs & (np.arange(shape[1]) == 0)).ravel(), f"{name} is not the target start's")
@@ -88,7 +81,7 @@ def check(
                 yield from _in_stock(env, cells, states, solutions, traces)
                 tick()
 
-    report = family.check_ladder(contexts, ladder, source)
+    report = family.check_ladder(contexts, ladder, by_hand=source.by_hand)
     places = np.array([(context, level, 0) for context, level in np.ndindex(*shape)])
     problems = report.problems + inspect(places, lambda rows: starts, [[findings]], len(places))
     ordered = tuple(sorted(problems, key=lambda problem: problem[:3]))

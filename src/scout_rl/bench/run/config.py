@@ -6,9 +6,10 @@ import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from scout_rl import rules
+from scout_rl.bench.ladders import require_ladder
 from scout_rl.bench.learners import learner_constants, make_learner
 from scout_rl.bench.settings.presets import Preset, preset_constants
 from scout_rl.bench.settings.settings import SCHEDULES, Setting, setting
@@ -29,8 +30,8 @@ class RunConfig:
     """Key of the learner; none takes the setting's own."""
     preset: Preset = "tuned"
     """Whose learner constants."""
-    ladder: Literal["manual", "solver", "policy"] = "manual"
-    """Hand-built starts, or states along the solver's trajectories, or along those of trained policies."""
+    ladder: str = "manual"
+    """Key of the ladder's source: hand-built starts, or states along the ways of the solver or of trained policies."""
     ladder_from: str = ""
     """The policy ladder's first source: folder of a run that was trained from the target start."""
     ladder_fallback: str = ""
@@ -63,11 +64,7 @@ class RunConfig:
         _require_fit(chosen, self.algorithm)
         constants = {**preset_constants(chosen, self.algorithm, self.preset), **self.learner}
         object.__setattr__(self, "learner", learner_constants(make_learner(self.algorithm, constants)))
-        policy = self.ladder == "policy"
-        require(
-            policy == bool(self.ladder_from), "ladder='policy' and ladder_from belong together: give both, or neither"
-        )
-        require(policy or not self.ladder_fallback, "ladder_fallback is for ladder='policy' alone")
+        require_ladder(self.ladder, self.ladder_from, self.ladder_fallback)
         self.make_rule().init(1, self.levels, [0])  # refuse what does not fit before anything is built
 
     def _whole_constants(self, chosen: Setting) -> dict[str, Any]:

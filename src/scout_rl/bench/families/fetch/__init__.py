@@ -61,7 +61,7 @@ class Fetch(Family):
         """As after a stock reset."""
         return _simulator().as_starts(states)
 
-    def check_ladder(self, bank_contexts: Mapping[str, Array], ladder: States, source: str) -> Report:
+    def check_ladder(self, bank_contexts: Mapping[str, Array], ladder: States, *, by_hand: bool) -> Report:
         """Every scaffold of a hand-built in-air ladder has to be a grasp; the state's own controls hold it, too."""
         simulator, in_air = _simulator(), ~contexts.is_on_table(bank_contexts)
 
@@ -80,7 +80,7 @@ class Fetch(Family):
             grasp=Grasp(
                 holds=lambda state: solver.is_grasped(simulator.observe(state)["observation"]),
                 possible=np.ones_like(in_air),
-                needed=in_air & (source == "manual"),
+                needed=in_air & by_hand,
                 settle=(hold_still, coast),
                 steps=SETTLING_STEPS,
             ),

@@ -57,7 +57,7 @@ class MetaWorld(Family):
         """With the step counters at 0: nothing else depends on how a state was reached."""
         return {**states, "step_count": np.zeros_like(states["step_count"])}
 
-    def check_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], ladder: States, source: str) -> Report:
+    def check_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], ladder: States, *, by_hand: bool) -> Report:
         """Every scaffold of a hand-built ladder that lifts the object has to rest in the grasp.
 
         A grasp settles with the state's own gripper control held on and without a move: both pads have to press on the
@@ -86,7 +86,7 @@ class MetaWorld(Family):
             grasp=Grasp(
                 holds=simulator.pads_touch,
                 possible=carried,
-                needed=carried & (source == "manual"),
+                needed=carried & by_hand,
                 settle=(keep_closed,),
                 steps=GRASP_STEPS,
                 rest=STAYS,

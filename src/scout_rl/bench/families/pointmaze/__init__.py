@@ -46,7 +46,7 @@ class PointMaze(Family):
         """As after a stock reset, but moving."""
         return solver.simulator_of_states(states).as_starts(states)
 
-    def check_ladder(self, bank_contexts: Mapping[str, Array], ladder: States, source: str) -> Report:
+    def check_ladder(self, bank_contexts: Mapping[str, Array], ladder: States, *, by_hand: bool) -> Report:
         """The ball is nowhere in a wall."""
         maze = contexts.simulator_of(bank_contexts)
         return check_starts(
