@@ -26,7 +26,7 @@ from scout_rl.files.archive import content_hash, read_archive, write_archive
 from scout_rl.files.cache import cache_folder, code_hash
 
 LIBRARIES = ("mujoco", "gymnasium-robotics", "metaworld", "minigrid", "numpy")
-CODE = ("bench/ladders/*.py", "bench/families/*.py", "ladders/ladder.py")
+CODE = ("bench/ladders/*.py", "bench/families/*.py", "bench/settings/bank.py", "ladders/*.py", "codecs/*.py")
 """The source text that makes ladders, beside the family's own: what changes there is not read from an old file."""
 
 Say = Callable[[str], None]
