@@ -13,7 +13,11 @@ from scout_rl.bench.ladders import require_ladder
 from scout_rl.bench.learners import learner_constants, make_learner
 from scout_rl.bench.settings.presets import Preset, preset_constants
 from scout_rl.bench.settings.settings import SCHEDULES, Setting, setting
+from scout_rl.ladders.ladder import FRACTIONS, level_fractions
 from scout_rl.rules.rule import Rule, require
+
+FILLED = (*SCHEDULES, "progress")
+"""Constants of rules that follow from the setting, the budget and the levels, where they are not given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +51,8 @@ class RunConfig:
     checkpoint_every: int = 50
     """Windows between checkpoints; no part of the run's identity."""
     constants: dict[str, Any] = field(default_factory=dict)
-    """The rule's constants; those not given take the rule's own (schedules: the setting's share of the budget)."""
+    """The rule's constants; those not given take the rule's own (schedules: the setting's share of the budget;
+    progress: the ladder's)."""
     learner: dict[str, Any] = field(default_factory=dict)
     """The learner's constants; those not given take the setting's."""
 
@@ -72,8 +77,10 @@ class RunConfig:
         known = rules.make(self.rule).constants()
         for name in self.constants:
             require(name in known, f"rule {self.rule!r} has no constant {name!r}; it has {', '.join(known) or 'none'}")
-        schedule = {name: chosen.schedule(self.windows) for name in SCHEDULES if name in known}
-        return rules.make(self.rule, **{**schedule, **self.constants}).constants()
+        filled: dict[str, Any] = {name: chosen.schedule(self.windows) for name in SCHEDULES if name in known}
+        if "progress" in known and self.levels != len(FRACTIONS):  # of five the rule knows it, and records hold None
+            filled["progress"] = level_fractions(self.levels)
+        return rules.make(self.rule, **{**filled, **self.constants}).constants()
 
     def make_rule(self) -> Rule:
         """The rule with its constants."""
