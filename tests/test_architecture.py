@@ -12,7 +12,7 @@ FLOW = {
     "rules": set(),
     "records": {"files", "rules"},
     "curriculum": {"rules", "records"},
-    "simulate": {"rules"},
+    "simulate": {"rules", "curriculum"},
     "codecs": {"files"},
     "ladders": {"files", "codecs"},
     "integrations": {"rules", "curriculum", "codecs", "ladders"},

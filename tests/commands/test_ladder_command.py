@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from scout_rl.bench.families import load_bank, stock_family
+from scout_rl.bench.families import family, load_bank
 from scout_rl.bench.families.family import Solution
 from scout_rl.bench.families.minigrid import MiniGrid, operator, solver
 from scout_rl.bench.families.minigrid.stock import Stock
@@ -86,10 +86,9 @@ def test_a_planted_cell_is_one_line_and_exit_code_1(tmp_path, capsys, monkeypatc
 
 
 def test_the_ladder_as_it_is(some):
-    found = check(stock_family("minigrid"), SMALL, *some)
-    assert found.reasons == {}
-    assert found.invalid_rate == 0
-    assert found.remaining[0].tolist() == [solver.remaining_steps(state(some[1], 0, level)) for level in range(5)]
+    checked = check(family("minigrid"), SMALL, *some)
+    assert checked.report.ok
+    assert checked.remaining[0].tolist() == [len(solver.solve(state(some[1], 0, level))) for level in range(5)]
 
 
 def state(ladder, context, level):
@@ -100,7 +99,7 @@ def test_no_solution(some):
     contexts, ladder = some
     carrying = ladder["carrying"].copy()
     carrying[2, 1] = 0  # the key is gone, the door still locked
-    reason = only(check(MiniGrid(), SMALL, contexts, changed(ladder, carrying=carrying)).reasons, (2, 1))
+    reason = only(check(MiniGrid(), SMALL, contexts, changed(ladder, carrying=carrying)).report.reasons, (2, 1))
     assert reason.startswith("the layout has no solution")
 
 
@@ -108,7 +107,7 @@ def test_a_level_0_that_is_not_the_stock_start(some):
     contexts, ladder = some
     direction = ladder["agent_dir"].copy()
     direction[1, 0] = (direction[1, 0] + 1) % 4
-    reason = only(check(MiniGrid(), SMALL, contexts, changed(ladder, agent_dir=direction)).reasons, (1, 0))
+    reason = only(check(MiniGrid(), SMALL, contexts, changed(ladder, agent_dir=direction)).report.reasons, (1, 0))
     assert reason == "agent_dir is not the target start's; agent_dir is not that of the stock start"
 
 
@@ -117,7 +116,7 @@ def test_a_target_start_that_is_a_success_already(some):
     position = ladder["agent_pos"].copy()
     goal = np.argwhere(ladder["grid"][3, 0, ..., 0] == 8)[0]
     position[3, 0] = goal
-    reasons = check(MiniGrid(), SMALL, contexts, changed(ladder, agent_pos=position)).reasons
+    reasons = check(MiniGrid(), SMALL, contexts, changed(ladder, agent_pos=position)).report.reasons
     assert "a target start that is a success already" in reasons[3, 0]
 
 
@@ -129,9 +128,9 @@ def test_a_solution_that_takes_too_long_or_misses(some, monkeypatch):
         late = np.zeros(700, dtype=np.int32) if len(path.actions) == 1 else path.actions
         return Solution(path.states, late)
 
-    monkeypatch.setattr(MiniGrid, "trajectory", lambda self, context: dawdles(context))
+    monkeypatch.setattr(MiniGrid, "solutions", lambda self, states: [dawdles(state) for state in solver.each(states)])
     found = check(MiniGrid(), SMALL, {k: a[:1] for k, a in contexts.items()}, {k: a[:1] for k, a in ladder.items()})
-    reason = only(found.reasons, (0, 4))
+    reason = only(found.report.reasons, (0, 4))
     assert "700 steps to success, but the time limit is 640" in reason
     assert "the solver's actions do not end with the first success" in reason
 
@@ -153,14 +152,14 @@ def test_a_stock_environment_that_restores_badly(some, monkeypatch):
             return seen if self.played <= 5 else seen.clip(max=1)
 
     monkeypatch.setattr(MiniGrid, "stock_env", lambda self, setting, context: Forgets(setting, context))
-    reasons = check(MiniGrid(), SMALL, contexts, ladder).reasons
+    reasons = check(MiniGrid(), SMALL, contexts, ladder).report.reasons
     assert "restoring it in the stock environment changes carrying" in reasons[0, 2]
     assert "simulator and stock environment differ at step 0 of the solution" in reasons[0, 2]
     assert not any(level == 0 for _, level in reasons)
     monkeypatch.setattr(MiniGrid, "stock_env", lambda self, setting, context: Remembers(setting, context))
-    found = check(MiniGrid(), SMALL, contexts, ladder)
-    assert found.invalid_rate == 1
-    assert {"; ".join(r) for r in found.reasons.values()} == {"two restores in the stock environment differ at step 0"}
+    report = check(MiniGrid(), SMALL, contexts, ladder).report
+    assert report.invalid_rate == 1
+    assert {"; ".join(r) for r in report.reasons.values()} == {"two restores in the stock environment differ at step 0"}
 
 
 @pytest.mark.parametrize(

@@ -153,10 +153,10 @@ def _other_means(recorded: dict[str, Any], ours: Evaluation) -> list[str]:
 
 def _in_stock(found: Trained, ours: Evaluation) -> tuple[Any, list[str], str]:
     """Outcomes in the stock environment, a line for each context that differs, and the verdict."""
-    from scout_rl.bench.families import stock_family
+    from scout_rl.bench.families import family
     from scout_rl.bench.rollouts.lockstep import compare
 
-    home, part, began = stock_family(found.setting.family), found.bank.held_out, time.perf_counter()
+    home, part, began = family(found.setting.family), found.bank.held_out, time.perf_counter()
     envs = [home.stock_env(found.setting, _row(part.contexts, i)) for i in range(len(part))]
     simulator = home.batch_simulator(found.setting)
     played = compare(found.act(), envs, simulator, home.target_starts(part.contexts))
@@ -192,18 +192,20 @@ def _check_cells(found: Trained, contexts: tuple[int, ...], levels: tuple[int, .
 def _film(
     console: Console, found: Trained, run: Path, path: Path, contexts: tuple[int, ...], levels: tuple[int, ...]
 ) -> None:
-    from scout_rl.bench.families import stock_family
-    from scout_rl.bench.ladders.check import a_few, build
+    from scout_rl.bench.families import family
+    from scout_rl.bench.ladders import SOURCES
+    from scout_rl.bench.ladders.build import Wanted, build_ladder
+    from scout_rl.bench.ladders.check import a_few
     from scout_rl.bench.rollouts.video import Shown, film
     from scout_rl.bench.run.ladder import stored_ladder
 
-    home, part = stock_family(found.setting.family), found.bank.train
+    home, part = family(found.setting.family), found.bank.train
     chosen = list(contexts) or a_few(part, FILMED)
     picked = {name: array[chosen] for name, array in part.contexts.items()}
-    if found.config.ladder == "policy":
+    if SOURCES[found.config.ladder].from_runs:
         ladder = {name: array[chosen] for name, array in stored_ladder(run).items()}
     else:
-        ladder = build(home, picked, found.config.ladder, found.config.levels)
+        ladder, _ = build_ladder(Wanted(found.setting, picked, found.config.levels), found.config.ladder)
     rows: list[list[Shown]] = []
     for i, x in enumerate(chosen):
         group = f" ({found.setting.groups[part.evaluation_group[x]].name})" if len(found.setting.groups) > 1 else ""

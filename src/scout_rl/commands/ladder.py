@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import csv
-import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import tyro
@@ -13,11 +12,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from scout_rl.bench.ladders import SOURCES, require_ladder
 from scout_rl.bench.settings.settings import Setting
 from scout_rl.bench.settings.settings import setting as setting_of
 
 if TYPE_CHECKING:
-    from scout_rl.bench.families.family import States, StockFamily, ValidatedFamily
+    from scout_rl.bench.families.family import Family, States
     from scout_rl.bench.ladders.check import Checked
     from scout_rl.bench.settings.bank import BankPart, ContextBank
 
@@ -40,7 +40,7 @@ def ladder(
     setting: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SETTING")],
     /,
     *,
-    ladder: Literal["manual", "solver", "policy"] = "manual",
+    ladder: Literal[tuple(SOURCES)] = "manual",  # type: ignore[valid-type]
     ladder_from: Annotated[str, tyro.conf.arg(name="from", metavar="RUN")] = "",
     ladder_fallback: Annotated[str, tyro.conf.arg(name="fallback", metavar="RUN")] = "",
     levels: int = 0,
@@ -61,8 +61,8 @@ def ladder(
         out: Folder for the picture (PNG) and the remaining steps of every cell (CSV).
     """
     chosen = setting_of(setting)
-    from scout_rl.bench.families import family, load_bank, stock_family
-    from scout_rl.bench.ladders.check import a_few, check, check_validated
+    from scout_rl.bench.families import family, load_bank
+    from scout_rl.bench.ladders.check import a_few, check
 
     console = Console()
     bank = load_bank(chosen)
@@ -75,33 +75,23 @@ def ladder(
     picked = list(contexts) or list(range(len(part)))
     arrays = {name: array[picked] for name, array in part.contexts.items()}
     starts = _starts(console, chosen, bank, picked, ladder, levels or chosen.n_levels, ladder_from, ladder_fallback)
-    any_home = family(chosen.family)
-    stem = f"{setting}-{ladder}{levels or chosen.n_levels}"
-    if hasattr(any_home, "check_ladder"):
-        _make_folder(out)
-        checked, warnings = check_validated(cast("ValidatedFamily", any_home), arrays, starts, ladder)
-        _show(console, chosen, part, picked, ladder, checked, ON_THE_WAY if ladder == "policy" else VALIDATED)
-        for warning in warnings:
-            console.print(f"warning: {warning}", style="yellow", highlight=False)
-        _write_cells(out / f"{stem}.csv", chosen, part, picked, checked)
-        drawn = list(range(len(picked))) if contexts else a_few(part, DRAWN)
-        picture = importlib.import_module(f"scout_rl.bench.families.{chosen.family}.picture")
-        picture.draw(out / f"{stem}.png", starts, drawn)
-        console.print(f"Picture and steps of every cell: {out / stem}.png, .csv", soft_wrap=True)
-        return 1 if checked.reasons else 0
-    home = stock_family(chosen.family)
+    home, stem = family(chosen.family), f"{setting}-{ladder}{levels or chosen.n_levels}"
     _make_folder(out)
     columns = TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TextColumn("contexts"), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=console, transient=True, disable=not home.discrete) as bar:
         line = bar.add_task("", total=len(picked))
-        checked = check(home, chosen, arrays, starts, lambda: bar.advance(line), source=ladder)
-
-    _show(console, chosen, part, picked, ladder, checked, ON_THE_WAY if ladder == "policy" else RESTORED)
+        checked = check(home, chosen, arrays, starts, SOURCES[ladder], lambda: bar.advance(line))
+    verdict = RESTORED if home.discrete else VALIDATED
+    _show(console, chosen, part, picked, ladder, checked, ON_THE_WAY if SOURCES[ladder].from_runs else verdict)
+    for warning in checked.report.warnings:
+        console.print(f"warning: {warning}", style="yellow", highlight=False)
     _write_cells(out / f"{stem}.csv", chosen, part, picked, checked)
+    if home.why_sketched():
+        console.print(home.why_sketched(), soft_wrap=True)
     drawn = list(range(len(picked))) if contexts else a_few(part, DRAWN)
     _draw(out / f"{stem}.png", home, chosen, part, picked, ladder, starts, checked, drawn)
     console.print(f"Picture and steps of every cell: {out / stem}.png, .csv", soft_wrap=True)
-    return 1 if checked.reasons else 0
+    return 0 if checked.report.ok else 1
 
 
 def _starts(
@@ -114,20 +104,18 @@ def _starts(
     first: str,
     fallback: str,
 ) -> States:
-    """The ladder of the picked contexts; one from policies is made as a whole, as a run would."""
-    from scout_rl.bench.families import family
-    from scout_rl.bench.ladders.check import build
+    """The ladder of the picked contexts; one from runs is made as a whole, as a run would."""
+    from scout_rl.bench.ladders.build import Wanted, build_ladder
     from scout_rl.files.cache import use_compilation_cache
 
-    if (source == "policy") != bool(first) or (fallback and not first):
-        raise ValueError("--ladder policy and --from RUN belong together (and --fallback RUN is for them alone)")
-    if source != "policy":
+    require_ladder(source, first, fallback)
+    if not SOURCES[source].from_runs:
         arrays = {name: array[picked] for name, array in bank.train.contexts.items()}
-        return build(family(chosen.family), arrays, source, n_levels)
-    from scout_rl.bench.run.ladder import policy_ladder
+        return build_ladder(Wanted(chosen, arrays, n_levels), source)[0]
+    from scout_rl.bench.run.ladder import ladder_from_runs
 
     use_compilation_cache()
-    whole, _ = policy_ladder(first, fallback, chosen, bank, n_levels, console.print)
+    whole, _ = ladder_from_runs(source, first, fallback, chosen, bank, n_levels, console.print)
     return {name: array[picked] for name, array in whole.items()}
 
 
@@ -153,11 +141,9 @@ def _show(
         name = f"{level} (target start)" if level == 0 else str(level)
         table.add_row(name, *(_steps(checked.remaining[rows, level]) for rows in columns.values()))
     console.print(table)
-    n_cells, n_invalid = checked.remaining.size, len(checked.reasons)
-    console.print(
-        f"{n_invalid} of {n_cells} cells invalid ({checked.invalid_rate:.1%})", style="red" if n_invalid else "green"
-    )
-    for (row, level), reasons in checked.reasons.items():
+    report = checked.report
+    console.print(report.headline, style="green" if report.ok else "red")
+    for (row, level), reasons in report.reasons.items():
         group = chosen.groups[groups[row]].name
         console.print(
             f"  cell ({picked[row]}, {level}), {group}: {'; '.join(reasons)}",
@@ -165,7 +151,7 @@ def _show(
             highlight=False,
             markup=False,
         )
-    if not n_invalid:
+    if report.ok:
         console.print(verdict, style="dim")
 
 
@@ -175,18 +161,19 @@ def _steps(remaining: Any) -> str:
 
 
 def _write_cells(path: Path, chosen: Setting, part: BankPart, picked: list[int], checked: Checked) -> None:
+    reasons = checked.report.reasons
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["context", "group", "level", "remaining_steps", "invalid"])
         for (row, level), steps in np.ndenumerate(checked.remaining):
             group = chosen.groups[part.evaluation_group[picked[row]]].name
-            reasons = "; ".join(checked.reasons.get((row, level), []))
-            writer.writerow([picked[row], group, level, "" if steps < 0 else int(steps), reasons])
+            why = "; ".join(reasons.get((row, level), []))
+            writer.writerow([picked[row], group, level, "" if steps < 0 else int(steps), why])
 
 
 def _draw(
     path: Path,
-    home: StockFamily,
+    home: Family,
     chosen: Setting,
     part: BankPart,
     picked: list[int],
@@ -195,24 +182,27 @@ def _draw(
     checked: Checked,
     drawn: list[int],
 ) -> None:
-    from scout_rl.bench.ladders.picture import draw_cells
+    from scout_rl.bench.ladders.picture import draw_ladder
 
     captions = [
-        [_caption(int(steps), (row, level) in checked.reasons) for level, steps in enumerate(checked.remaining[row])]
+        [
+            _caption(int(steps), (row, level) in checked.report.invalid_cells)
+            for level, steps in enumerate(checked.remaining[row])
+        ]
         for row in drawn
     ]
     several = len(chosen.groups) > 1
     groups = [chosen.groups[part.evaluation_group[picked[row]]].name for row in drawn]
     names = [f"context {picked[row]}" + (f" ({g})" if several else "") for row, g in zip(drawn, groups, strict=True)]
-    draw_cells(
+    draw_ladder(
         home,
         chosen,
         {name: array[[picked[row] for row in drawn]] for name, array in part.contexts.items()},
         {name: array[drawn] for name, array in starts.items()},
-        names,
-        captions,
-        f"{chosen.key}: {source} ladder",
         path,
+        rows=names,
+        captions=captions,
+        title=f"{chosen.key}: {source} ladder",
     )
 
 

@@ -8,6 +8,7 @@ import tyro
 from rich.console import Console
 
 from scout_rl import rules
+from scout_rl.bench.ladders import SOURCES
 from scout_rl.bench.run.sinks import Sink, Track, open_sink
 from scout_rl.bench.settings.settings import SETTINGS, setting
 from scout_rl.commands.bars import bar_of
@@ -51,7 +52,7 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
         seed: int = 40,
         algorithm: str = "",
         preset: Preset = "tuned",
-        ladder: Literal["manual", "solver", "policy"] = "manual",
+        ladder: Literal[tuple(SOURCES)] = "manual",  # type: ignore[valid-type]
         ladder_from: Annotated[str, tyro.conf.arg(name="from", metavar="RUN")] = "",
         ladder_fallback: Annotated[str, tyro.conf.arg(name="fallback", metavar="RUN")] = "",
         levels: int = 5,
@@ -85,16 +86,15 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
             track: Also log to TensorBoard, or to W&B or trackio where installed.
             out: Folder of runs; this one goes to OUT/SETTING/RULE/SEED (and whatever is not the default).
         """
-        from scout_rl.bench.run.config import RunConfig
+        from scout_rl.bench.run.config import FILLED, RunConfig
         from scout_rl.bench.run.path import run_path
-        from scout_rl.bench.settings.settings import SCHEDULES
 
         if setting != named:
             raise ValueError(f"the setting is {setting!r}, but its flags were taken from {named!r}: put SETTING first")
         changed = {
             name: value
             for name, value in constants.constants().items()  # type: ignore[attr-defined]
-            if name not in SCHEDULES or _given(arguments, name)
+            if name not in FILLED or _given(arguments, name)
         }
         config = RunConfig(
             setting=setting,

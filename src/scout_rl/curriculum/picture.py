@@ -38,7 +38,7 @@ def picture(log_dir: str | os.PathLike[str], out: str | os.PathLike[str] | None 
     FigureCanvasAgg(figure)
     heights = [4, 1.6] if records.frontier is None else [4, 1.6, 1]
     heat, success, *moves = figure.subplots(len(heights), 1, height_ratios=heights, sharex=True)
-    _draw_levels(figure, heat, records)
+    _draw_frontiers(figure, heat, records)
     _draw_success(success, records)
     if moves:
         _draw_moves(moves[0], records)
@@ -91,23 +91,29 @@ def success_by_window(records: Records, width: int) -> tuple[NDArray[np.float64]
     return overall, at_target
 
 
-def _draw_levels(figure: Any, axes: Any, records: Records) -> None:
+def draw_levels(axes: Any, levels: NDArray[Any], n_levels: int, windows: tuple[float, float]) -> Any:
+    """Draw ``levels`` [columns, contexts] (NaN: white) over those windows, a context per row; returns the image.
+
+    cividis: equal steps of lightness, the same for colour-blind readers; level 0, the target, is the brightest.
+    """
     from matplotlib import colormaps
     from matplotlib.colors import BoundaryNorm
 
+    return axes.imshow(
+        np.ma.masked_invalid(levels.T),
+        aspect="auto",
+        interpolation="nearest",
+        cmap=colormaps["cividis_r"].resampled(n_levels).with_extremes(bad="white"),
+        norm=BoundaryNorm(np.arange(n_levels + 1) - 0.5, n_levels),
+        extent=(*windows, levels.shape[1] - 0.5, -0.5),
+    )
+
+
+def _draw_frontiers(figure: Any, axes: Any, records: Records) -> None:
     levels, width = heat_map(records)
     order = context_order(levels, records.events)
     n_levels, first = int(records.config["n_levels"]), int(records.windows[0]["window"])
-    # cividis: equal steps of lightness, the same for colour-blind readers; level 0, the target, is the brightest
-    colours = colormaps["cividis_r"].resampled(n_levels).with_extremes(bad="white")
-    image = axes.imshow(
-        np.ma.masked_invalid(levels[:, order].T),
-        aspect="auto",
-        interpolation="nearest",
-        cmap=colours,
-        norm=BoundaryNorm(np.arange(n_levels + 1) - 0.5, n_levels),
-        extent=(first - 0.5, first + len(levels) * width - 0.5, len(order) - 0.5, -0.5),
-    )
+    image = draw_levels(axes, levels[:, order], n_levels, (first - 0.5, first + len(levels) * width - 0.5))
     axes.set_xlim(first - 0.5, first + len(records.windows) - 0.5)
     bar = figure.colorbar(image, cax=axes.inset_axes((1.01, 0, 0.02, 1)), ticks=range(n_levels))
     bar.ax.tick_params(which="minor", length=0)

@@ -1,11 +1,11 @@
-"""A picture of the rungs: a row a context, a column a level. Needs the ``plot`` extra."""
+"""A picture of a ladder: one row per context, one column per level. Needs the ``plot`` extra."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -17,6 +17,48 @@ from scout_rl.files.archive import Array
 from scout_rl.ladders.ladder import Ladder
 
 MOST_ROWS = 8
+INCHES, DPI = 2.0, 120
+"""Drawn along the longer side of a cell."""
+NO_GL = "MuJoCo finds no offscreen GL here (try MUJOCO_GL=osmesa or egl)"
+
+
+def draw_grid(
+    path: str | os.PathLike[str],
+    show_row: Callable[[int], Callable[[Any, int], None]],
+    rows: Sequence[str],
+    captions: Sequence[Sequence[str]],
+    title: str = "",
+) -> None:
+    """Let ``show_row(row)(axis, level)`` fill every cell and write a PNG of few colours.
+
+    ``rows`` names the rows, ``captions`` [rows][levels] stands below the cells.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from PIL import Image
+
+    n_levels = len(captions[0])
+    figure = Figure(
+        figsize=(INCHES * n_levels + 0.4, (INCHES + 0.22) * len(rows) + 0.55), layout="constrained", dpi=DPI
+    )
+    canvas = FigureCanvasAgg(figure)
+    figure.suptitle(title, fontsize=10)
+    axes = figure.subplots(len(rows), n_levels, squeeze=False)
+    names = {0: "level 0 (target start)", n_levels - 1: f"level {n_levels - 1} (easiest)"}
+    for level, axis in enumerate(axes[0]):
+        axis.set_title(names.get(level, f"level {level}"), fontsize=9)
+    for row, name in enumerate(rows):
+        show = show_row(row)
+        for level, axis in enumerate(axes[row]):
+            show(axis, level)
+            axis.set_xticks([])
+            axis.set_yticks([])
+            axis.set_xlabel(captions[row][level], fontsize=8, labelpad=2)
+        axes[row][0].set_ylabel(name, fontsize=8)
+    canvas.draw()
+    drawn = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    few = drawn.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)  # rare colours count here
+    few.save(path, optimize=True)
 
 
 def draw_rungs(
@@ -32,30 +74,27 @@ def draw_rungs(
     ``env`` must be made with ``render_mode="rgb_array"``. Where that cannot be (no offscreen GL), a
     cell says why, and for MuJoCo shows a sketch: geoms as dots, sites as crosses.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     env.reset()
     codec = codec if codec is not None else codec_for(env)
-    rows = list(range(min(ladder.n_contexts, MOST_ROWS))) if contexts is None else list(contexts)
-    figure = Figure(figsize=(2.0 * ladder.n_levels, 2.1 * len(rows)), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(len(rows), ladder.n_levels, squeeze=False)
+    shown = list(range(min(ladder.n_contexts, MOST_ROWS))) if contexts is None else list(contexts)
     rendered = 0
-    for row, context in enumerate(rows):
-        for level in range(ladder.n_levels):
-            axis = axes[row][level]
-            codec.set_state(env, ladder.states(context, level)[0])
-            picture = _picture(env)
-            if isinstance(picture, str):
-                _sketch(axis, env, picture)
-            else:
-                rendered += 1
-                axis.imshow(picture)
-            axis.set_xticks([])
-            axis.set_yticks([])
-            axis.set_title(f"context {context}, level {level}", fontsize=7)
-    figure.savefig(path, dpi=110)
+
+    def show(axis: Any, context: int, level: int) -> None:
+        nonlocal rendered
+        codec.set_state(env, ladder.states(context, level)[0])
+        picture = _picture(env)
+        if isinstance(picture, str):
+            _sketch(axis, env, picture)
+        else:
+            rendered += 1
+            axis.imshow(picture)
+
+    draw_grid(
+        path,
+        lambda row: lambda axis, level: show(axis, shown[row], level),
+        [f"context {context}" for context in shown],
+        [[""] * ladder.n_levels] * len(shown),
+    )
     return rendered
 
 
@@ -63,7 +102,7 @@ def _picture(env: Env) -> Array | str:
     if env.render_mode != "rgb_array":
         return "made without render_mode='rgb_array'"
     if _simulations(env) and not mujoco_renders():
-        return "MuJoCo finds no offscreen GL here"
+        return NO_GL
     picture: Any = env.render()
     return np.asarray(picture) if picture is not None else "rendered nothing"
 

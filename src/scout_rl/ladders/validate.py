@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scout_rl.codecs import codec_for
 from scout_rl.codecs.codec import Codec, Env, State, is_made
@@ -40,8 +41,14 @@ class Report:
     """What :func:`validate` found: every problem, and warnings that make no cell invalid."""
 
     n_cells: int
-    problems: tuple[Problem, ...]
-    warnings: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def reasons(self) -> dict[tuple[int, int], list[str]]:
+        """The reasons of each invalid cell (context, level)."""
+        cells = dict.fromkeys((p.context, p.level) for p in self.problems)
+        return {cell: [p.reason for p in self.problems if p[:2] == cell] for cell in cells}
 
     @property
     def invalid_cells(self) -> frozenset[tuple[int, int]]:
@@ -58,10 +65,46 @@ class Report:
         """Whether no cell is invalid."""
         return not self.problems
 
+    @property
+    def headline(self) -> str:
+        """How many cells are invalid."""
+        return f"{len(self.invalid_cells)} of {self.n_cells} cells invalid ({self.invalid_rate:.1%})"
+
     def __str__(self) -> str:
-        head = f"{len(self.invalid_cells)} of {self.n_cells} cells invalid ({self.invalid_rate:.1%})"
         problems = [f"  {problem}" for problem in self.problems]
-        return "\n".join([head, *problems, *(f"  warning: {warning}" for warning in self.warnings)])
+        return "\n".join([self.headline, *problems, *(f"  warning: {warning}" for warning in self.warnings)])
+
+
+Finding = tuple[int, str]
+"""Which of the states that were shown is invalid, and the reason."""
+Check = Callable[[NDArray[np.int64], Any], Iterable[Finding]]
+"""Looks at some states together: their places [n, 3] (context, level, sample) and the states."""
+
+
+def inspect(
+    places: NDArray[np.int64], states_at: Callable[[NDArray[np.int64]], Any], stages: Sequence[Sequence[Check]], n: int
+) -> tuple[Problem, ...]:
+    """Check states, ``n`` at a time; those that one stage finds fault with are not shown to the next.
+
+    ``states_at(rows)`` gives the states at those rows of ``places`` as the checks want them.
+    """
+    problems = []
+    for begin in range(0, len(places), n):
+        rows = np.arange(begin, min(begin + n, len(places)))
+        for stage in stages:
+            if not len(rows):
+                break
+            found = [finding for check in stage for finding in check(places[rows], states_at(rows))]
+            for i, reason in found:
+                context, level, sample = map(int, places[rows[i]])
+                problems.append(Problem(context, level, sample, reason))
+            rows = np.setdiff1d(rows, rows[[i for i, _ in found]] if found else [])
+    return tuple(sorted(problems, key=lambda problem: problem[:3]))
+
+
+def where(invalid: NDArray[np.bool_], reason: str) -> Iterator[Finding]:
+    """That reason for the states at which ``invalid`` [n] is true."""
+    return ((int(i), reason) for i in np.flatnonzero(invalid))
 
 
 def validate(
@@ -90,24 +133,32 @@ def validate(
     env = env() if made else env
     env.reset(seed=seed)
     checks = _Checks(env, codec if codec is not None else codec_for(env), horizon, seed)
-    scaffolds = range(1, ladder.n_levels) if held_levels is None else held_levels
-    problems: list[Problem] = []
-    warnings: list[str] = []
-    for context, levels in enumerate(ladder.cells):
-        reference = goals[context] if goals is not None else _usual_goal(checks.codec, levels)
-        for level, states in enumerate(levels):
-            for index, state in enumerate(states):
-                reasons = list(checks.broken(state, reference))
-                if not reasons:
-                    reasons += checks.outside(state, inside)
-                    reasons += checks.dropped(state, holds, settle) if level in scaffolds else []
-                    if level == 0:
-                        reasons += checks.already_success(state, success)
-                problems += [Problem(context, level, index, reason) for reason in reasons]
-        warnings += _neighbours(checks.codec, context, levels)
+    held = range(1, ladder.n_levels) if held_levels is None else held_levels
+    goal_of = [_usual_goal(checks.codec, levels) for levels in ladder.cells] if goals is None else goals
+    states = {
+        (context, level, sample): state
+        for context, levels in enumerate(ladder.cells)
+        for level, samples in enumerate(levels)
+        for sample, state in enumerate(samples)
+    }
+    places, every = np.array(list(states)), list(states.values())
+
+    def broken(place: NDArray[np.int64], state: State) -> Iterator[Finding]:
+        return ((0, reason) for reason in checks.broken(state, goal_of[place[0, 0]]))
+
+    def unfit(place: NDArray[np.int64], state: State) -> Iterator[Finding]:
+        level = int(place[0, 1])
+        reasons = checks.outside(state, inside)
+        reasons += checks.dropped(state, holds, settle) if level in held else []
+        reasons += checks.already_success(state, success) if level == 0 else []
+        return ((0, reason) for reason in reasons)
+
+    # One at a time: there is one environment.
+    problems = inspect(places, lambda rows: every[rows[0]], [[broken], [unfit]], 1)
+    warnings = [w for context, levels in enumerate(ladder.cells) for w in _neighbours(checks.codec, context, levels)]
     if made:
         env.close()
-    return Report(ladder.n_contexts * ladder.n_levels, tuple(problems), tuple(warnings))
+    return Report(ladder.n_contexts * ladder.n_levels, problems, tuple(warnings))
 
 
 class _Checks:

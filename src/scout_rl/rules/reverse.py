@@ -28,7 +28,8 @@ class Reverse(UnpacedRule):
     start: float = 0.9
     """Progress of the first window's starts."""
     progress: tuple[float, ...] | None = None
-    """Progress of every level, 0 first. None: {0, .25, .5, .75, .9} for five levels, else evenly up to 0.9."""
+    """Progress of every level, 0 first. None: {0, .25, .5, .75, .9} for five levels, else evenly up to 0.9. A run of
+    the benchmark takes its ladder's."""
 
     def __post_init__(self) -> None:
         require(self.T >= 1, f"Reverse: T is {self.T}, but a schedule has at least one window")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.curriculum.picture import draw_levels
 from scout_rl.simulate.model import Floats
 from scout_rl.simulate.run import Run
 from scout_rl.simulate.scenarios import Scenario
@@ -107,20 +108,16 @@ def draw(path: Path, scenario: Scenario, runs: list[Run]) -> None:
     panels = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True)
     order = np.argsort(scenario.evaluation_group, kind="stable")
     groups = scenario.evaluation_group[order]
-    top = scenario.n_levels - 1
     image = None
     for panel, run in zip(panels.flat, runs, strict=False):
         row = summarise(run)
-        extent = (0, int(run.windows[-1]), scenario.n_contexts, 0)
-        image = panel.imshow(
-            run.level[:, order].T, aspect="auto", cmap="viridis", vmin=0, vmax=top, extent=extent, interpolation="none"
-        )
+        image = draw_levels(panel, run.level[:, order], scenario.n_levels, (0, int(run.windows[-1])))
         solved = row.solved == run.success.shape[0]
         panel.set_title(
             f"{run.rule}\nworst group {row.worst_final[0]:.2f}", fontsize=9, fontweight="bold" if solved else "normal"
         )
         for edge in np.flatnonzero(np.diff(groups)) + 1:
-            panel.axhline(edge, color="white", linewidth=1.2)
+            panel.axhline(edge - 0.5, color="#d55e00", linewidth=1.2)
         panel.tick_params(labelsize=7)
     for panel in panels.flat[len(runs) :]:
         panel.axis("off")
@@ -129,10 +126,10 @@ def draw(path: Path, scenario: Scenario, runs: list[Run]) -> None:
     for panel in panels[-1]:
         panel.set_xlabel("window", fontsize=8)
     assert image is not None
-    bar = figure.colorbar(image, ax=panels, shrink=0.8, ticks=range(top + 1))
+    bar = figure.colorbar(image, ax=panels, shrink=0.8, ticks=range(scenario.n_levels))
     bar.set_label("level it trains from (0 = target start)", fontsize=8)
     figure.suptitle(
-        f"{scenario.key}: {scenario.about}\n(first seed; white lines part the groups; bold: every seed solved)",
+        f"{scenario.key}: {scenario.about}\n(first seed; red lines part the groups; bold: every seed solved)",
         fontsize=9,
     )
     figure.savefig(path, dpi=130)

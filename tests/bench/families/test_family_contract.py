@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from scout_rl.bench.families import FAMILIES, family
-from scout_rl.bench.families.conformance import check_family
 from scout_rl.bench.settings.settings import SETTINGS
+from tests.bench.families.conformance import check_family
 
 FILES = ("contexts", "simulator", "operator", "codec", "solver")
 

@@ -15,7 +15,7 @@ from tests.bench.families.goal_families import FETCH, MAZES, flat, simulator_of
 def check(key, contexts, ladder, source):
     """0% invalid, every cell solved in time, and the remaining steps never rise with the level."""
     home = family(SETTINGS[key].family)
-    report = home.check_ladder(contexts, ladder, source)
+    report = home.check_ladder(contexts, ladder, by_hand=source == "manual")
     assert report.ok, str(report)
     starts, n_levels = flat(ladder), ladder["goal"].shape[1]
     n = len(starts["goal"])
@@ -119,8 +119,13 @@ def test_the_validator_says_what_is_wrong(ladder_of):
     ladder = {name: array[-2:] for name, array in whole.items()}
 
     def reasons(**changed):
-        report = home.check_ladder(contexts, {**ladder, **changed})
+        report = home.check_ladder(contexts, {**ladder, **changed}, by_hand=True)
         return report.invalid_rate, {problem.reason for problem in report.problems}
+
+    def as_starts(**changed):
+        """The changed ladder with derived arrays that agree."""
+        made = home.as_starts(flat({**ladder, **changed}))
+        return {name: array.reshape(2, 5, *array.shape[1:]) for name, array in made.items()}
 
     assert reasons() == (0.0, set())
     # Controls left out of the restore are those of the episode before: here one with an open gripper.
@@ -129,20 +134,20 @@ def test_the_validator_says_what_is_wrong(ladder_of):
     assert reasons(ctrl=left_out) == (0.8, {"does not hold: dropped after 1 settling steps"})
     # A mocap target left out is the model's: it drags the arm away.
     mocap = np.repeat(ladder["mocap_pos"][:, :1], 5, axis=1)
-    rate, said = reasons(mocap_pos=mocap)
+    rate, said = reasons(**as_starts(mocap_pos=mocap))
     assert rate == 0.8
     assert "does not hold: dropped after 1 settling steps" in said
     opened = ladder["qpos"].copy()
     opened[:, 2, 13:15] = 0.05
-    assert reasons(qpos=opened)[1] == {"does not hold at the start", "derived arrays that disagree with qpos"}
+    assert reasons(qpos=opened) == (0.2, {"derived arrays that disagree with qpos"})
+    assert reasons(**as_starts(qpos=opened)) == (0.2, {"does not hold at the start"})
     broken = ladder["qvel"].copy()
     broken[0, 1, 0] = np.nan
     assert reasons(qvel=broken) == (0.1, {"not finite"})
     far = ladder["qpos"].copy()
     far[0, 0, 15] += 0.5
     assert reasons(qpos=far) == (0.1, {"derived arrays that disagree with qpos"})
-    moved = simulator_of("fetch-conflict").as_starts(flat({**ladder, "qpos": far}))
-    assert reasons(**{n: a.reshape(2, 5, *a.shape[1:]) for n, a in moved.items()}) == (0.1, {"out of bounds"})
+    assert reasons(**as_starts(qpos=far)) == (0.1, {"out of bounds"})
     solved = ladder["goal"].copy()
     solved[0] = np.append(contexts["object_xy"][0], TABLE_Z)
     assert "a level-0 start that is already a success" in reasons(goal=solved)[1]
@@ -150,7 +155,7 @@ def test_the_validator_says_what_is_wrong(ladder_of):
 
 def test_assisted_starts_that_are_a_success_are_counted(ladder_of):
     contexts, ladder = ladder_of("fetch-conflict")
-    report = family("fetch").check_ladder(contexts, ladder)
+    report = family("fetch").check_ladder(contexts, ladder, by_hand=True)
     state = simulator_of("fetch-conflict").reset_to(flat(ladder))
     n = int(simulator_of("fetch-conflict").is_success(state).sum())
     assert report.warnings == (f"{n} of 40 assisted starts are already a success",)

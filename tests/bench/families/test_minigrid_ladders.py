@@ -5,7 +5,7 @@ import pytest
 
 from scout_rl.bench.families.minigrid import codec
 from scout_rl.bench.families.minigrid.contexts import stock_env
-from scout_rl.bench.families.minigrid.solver import each, remaining_steps, solve, trajectory
+from scout_rl.bench.families.minigrid.solver import each, solve, trajectory
 from scout_rl.bench.settings.settings import SETTINGS
 
 DOOR, KEY, GOAL = 4, 5, 8
@@ -79,7 +79,7 @@ def brute_force_length(env, start):
 def remaining(ladder):
     n_contexts, n_levels = ladder["agent_dir"].shape
     flat = each({name: array.reshape(-1, *array.shape[2:]) for name, array in ladder.items()})
-    return np.array([remaining_steps(state) for state in flat]).reshape(n_contexts, n_levels)
+    return np.array([len(solve(state)) for state in flat]).reshape(n_contexts, n_levels)
 
 
 def check_ladder(minigrid, bank, ladder):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scout_rl.bench.families import FAMILIES, stock_family
+from scout_rl.bench.families import family
 from scout_rl.bench.settings.settings import SETTINGS
 from scout_rl.ladders.picture import mujoco_renders
 from tests.bench.families.goal_families import random_actions
@@ -31,7 +31,7 @@ def some(bank_of):
 
     def pick(key):
         contexts = bank_of(key).held_out.contexts
-        return SETTINGS[key], stock_family(SETTINGS[key].family), {n: a[[0, 1, -2, -1]] for n, a in contexts.items()}
+        return SETTINGS[key], family(SETTINGS[key].family), {n: a[[0, 1, -2, -1]] for n, a in contexts.items()}
 
     return pick
 
@@ -54,10 +54,6 @@ def assert_states_equal(a, b):
     for name in a:
         assert (a[name].dtype, a[name].shape) == (b[name].dtype, b[name].shape), name
         np.testing.assert_array_equal(a[name], b[name], err_msg=name)
-
-
-def test_every_family_plays_in_the_stock_environment():
-    assert all(hasattr(stock_family(key), "stock_env") for key in FAMILIES)
 
 
 @pytest.mark.parametrize("kind", ["solver", "random"])

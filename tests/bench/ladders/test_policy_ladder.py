@@ -2,14 +2,15 @@
 
 import functools
 from types import SimpleNamespace
+from unittest import mock
 
 import jax
 import numpy as np
 import pytest
 
-from scout_rl.bench.ladders import attempts as policy_attempts
-from scout_rl.bench.ladders.attempts import attempt_all, replay
-from scout_rl.bench.ladders.policy import Source, build_policy_ladder
+from scout_rl.bench.ladders import policy as policy_source
+from scout_rl.bench.ladders.build import Wanted
+from scout_rl.bench.ladders.policy import TrainedRun, attempt_all, replay
 from scout_rl.ladders.sources import Sources
 from scout_rl.ladders.validate import Problem, Report
 from tests.bench.ladders.planted_policies import Case
@@ -23,8 +24,14 @@ def case(key, n=4):
     return Case(key, n)
 
 
-def build(given, *sources, n_levels=5, home=None, say=lambda sentence: None):
-    return build_policy_ladder(home or given.home, given.setting, given.contexts, n_levels, sources, say)
+def run_of(rule, policy):
+    return TrainedRun(policy, rule, {})
+
+
+def build(given, *runs, n_levels=5, home=None, say=lambda sentence: None):
+    with mock.patch.object(Wanted, "family", home or given.home):
+        ladder, about = policy_source.build(Wanted(given.setting, given.contexts, n_levels, runs), say)
+    return ladder, Sources.from_dict(about)
 
 
 def same(a, b):
@@ -35,8 +42,8 @@ def same(a, b):
 def test_every_family_takes_the_sources_in_order(key):
     """Policies that play the solver's actions: whoever solved a context, its states are the solver ladder's."""
     given = case(key)
-    target = Source("target-start policy", False, given.plays({0}))
-    scaffold = Source("scaffold policy", True, given.plays({0, 1}, delays=(None, 0, None, 0, 0)))
+    target = run_of("target", given.plays({0}))
+    scaffold = run_of("random", given.plays({0, 1}, delays=(None, 0, None, 0, 0)))
     ladder, sources = build(given, target, scaffold)
     assert sources.names == ("target-start policy", "scaffold policy", "solver")
     assert sources.chosen == (0, 1, 2, 2)
@@ -56,7 +63,7 @@ def test_the_first_of_the_shortest_attempts_is_kept():
     assert [[*actions] for actions in found.solutions[1]] == [
         [6] * delay + given.solutions[1].tolist() for delay in (3, 3, 5, 7)
     ]
-    ladder, sources = build(given, Source("policy", False, given.plays({1}, delays)))
+    ladder, sources = build(given, run_of("target", given.plays({1}, delays)))
     assert sources.steps[1] == len(given.solutions[1]) + 3
     # The rungs are those of the longer way: levels 0..4 at even shares of all steps but the last.
     way = given.home.trajectory({name: array[1] for name, array in given.targets.items()}).states
@@ -89,10 +96,10 @@ def noisy(key):
 )
 def test_a_stochastic_policy_gives_the_same_valid_ladder_each_time(key, monkeypatch):
     given, policy = noisy(key)
-    ladder, sources = build(given, Source("policy", False, policy))
+    ladder, sources = build(given, run_of("target", policy))
     assert 0 < sum(sources.succeeded[0]) < 5 * given.n  # some attempts fail, some succeed
     assert all(np.array_equal(ladder[name][:, 0], array) for name, array in given.targets.items())
-    assert given.home.check_ladder(given.contexts, ladder, "policy").ok
+    assert given.home.check_ladder(given.contexts, ladder, by_hand=False).ok
     simulator = given.home.batch_simulator(given.setting)
     again = attempt_all(simulator, given.targets, policy)
     assert tuple(again.succeeded) == sources.succeeded[0]
@@ -103,14 +110,14 @@ def test_a_stochastic_policy_gives_the_same_valid_ladder_each_time(key, monkeypa
         start = {name: array[[x]] for name, array in given.targets.items()}
         met = replay(simulator, start, [actions], given.home.rungs(len(actions), 5)[None])
         assert np.array_equal(met["qpos"][0], ladder["qpos"][x])
-    monkeypatch.setattr(policy_attempts, "KEY", 12)
+    monkeypatch.setattr(policy_source, "KEY", 12)
     other = attempt_all(simulator, given.targets, policy)
     assert not np.array_equal(again.solutions[solved[0]][0], other.solutions[solved[0]][0])
 
 
 def test_any_number_of_levels():
     given = case(GRIDS, 6)
-    ladder, _ = build(given, Source("policy", False, given.plays({0})), n_levels=9)
+    ladder, _ = build(given, run_of("target", given.plays({0})), n_levels=9)
     assert same(ladder, given.home.solver_ladder(given.contexts, 9))
 
 
@@ -123,28 +130,29 @@ class Strict:
     def __getattr__(self, name):
         return getattr(self.home, name)
 
-    def check_ladder(self, contexts, ladder, source):
+    def check_ladder(self, contexts, ladder, *, by_hand):
         problems = [Problem(row, 2, 0, "does not hold at the start") for row in self.faults.pop(0)]
         return Report(int(np.prod(ladder["step_count"].shape)), tuple(problems), ("a warning",))
 
 
 def test_states_that_are_no_valid_starts_go_to_the_next_source():
     given, said = case(GRIDS, 6), []
-    policies = [Source(name, i > 0, given.plays({0, 2, 4})) for i, name in enumerate(("own", "other"))]
-    # Rows of what is offered: own gives contexts 0, 2, 4 and the second of them fails; its four other successes there
-    # fail too, as do the five of other; the solver does the rest.
+    policies = [run_of(rule, given.plays({0, 2, 4})) for rule in ("target", "random")]
+    # Rows of what is offered: the first gives contexts 0, 2, 4 and the second of them fails; its four other successes
+    # fail too, as do the five of the second; the solver does the rest.
     ladder, sources = build(given, *policies, home=Strict(given.home, [[1], *[[0]] * 9, []]), say=said.append)
     assert sources.chosen == (0, 2, 2, 2, 0, 2)
     assert sources.refused == ((0, 2), (1, 2))
     assert sources.bootstrap_fraction == 4 / 6
     assert same(ladder, given.home.solver_ladder(given.contexts, 5))
-    assert said == [f"policy ladder, {name}: a warning" for name in (*["own"] * 5, *["other"] * 5, "solver")]
+    names = (*["target-start policy"] * 5, *["scaffold policy"] * 5, "solver")
+    assert said[1:] == [f"policy ladder, {name}: a warning" for name in names]
     assert "in 2 cases no success had valid starts" in str(sources)
-    delayed = Source("own", False, given.plays({1}, delays=(7, 3, None, 4, 5)))
+    delayed = run_of("target", given.plays({1}, delays=(7, 3, None, 4, 5)))
     _, sources = build(given, delayed, home=Strict(given.home, [[0], [0], [], []]))
     assert sources.chosen[1] == 0
     assert sources.steps[1] == len(given.solutions[1]) + 5  # those with 3 and with 4 idle steps were invalid
-    policies = [Source("own", False, given.plays({0, 2, 4}))]
+    policies = [run_of("target", given.plays({0, 2, 4}))]
     with pytest.raises(ValueError, match=r"the policy ladder's part from the solver is invalid: 1 of 15 cells invalid"):
         build(given, *policies, home=Strict(given.home, [[], [0]]))
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from scout_rl.bench.families import family, load_bank
+from scout_rl.bench.ladders import policy
 from scout_rl.bench.run import ladder as run_ladder
 from scout_rl.bench.run.folder import read_run
 from scout_rl.bench.run.train import train
@@ -143,7 +144,7 @@ def test_ended_and_continued_without_its_sources(home, straight, tmp_path, monke
         shutil.copytree(home / name, moved / name)
     end(policy_run(moved), tmp_path / "run")
     shutil.rmtree(moved)
-    monkeypatch.setattr(run_ladder, "policy_ladder", lambda *given: pytest.fail("asked for again"))
+    monkeypatch.setattr(run_ladder, "ladder_from_runs", lambda *given: pytest.fail("asked for again"))
     said = []
     train(policy_run(moved), tmp_path / "run", say=said.append)
     assert said == [f"continuing {tmp_path / 'run'} from window 1"]
@@ -161,39 +162,41 @@ def test_a_damaged_ladder_is_built_again_if_it_is_the_same(home, straight, tmp_p
     assert "damaged" in said[0]
     assert everything(tmp_path / "run") == everything(straight[0])
     # Now a source was trained on, and its newest policy gives another ladder.
-    ladder, found = run_ladder.policy_ladder(str(home / "target"), str(home / "random"), SMALL, bank, 5, quiet)
+    ladder, found = run_ladder.ladder_from_runs(
+        "policy", str(home / "target"), str(home / "random"), SMALL, bank, 5, quiet
+    )
     ladder["agent_dir"][7, 3] += 1
-    monkeypatch.setattr(run_ladder, "policy_ladder", lambda *given: (ladder, found))
+    monkeypatch.setattr(run_ladder, "ladder_from_runs", lambda *given: (ladder, found))
     stored.unlink()
     with pytest.raises(ValueError, match=r"the run began with ladder \w{12}, and its sources now give \w{12}: restore"):
         train(policy_run(home), tmp_path / "run", say=quiet)
 
 
 def test_built_once_for_equal_policies(home, straight, tmp_path, monkeypatch):
-    monkeypatch.setattr(run_ladder, "build_policy_ladder", lambda *given: pytest.fail("built again"))
+    monkeypatch.setattr(policy, "build", lambda *given: pytest.fail("built again"))
     first, fallback = str(home / "target"), str(home / "random")
     bank = load_bank(SMALL)
-    _, found = run_ladder.policy_ladder(first, fallback, SMALL, bank, 5, quiet)
+    _, found = run_ladder.ladder_from_runs("policy", first, fallback, SMALL, bank, 5, quiet)
     assert {**found, "sha256": about(straight[0])["sha256"]} == about(straight[0])
     earlier = tmp_path / "earlier"
     shutil.copytree(home / "target", earlier)
     shutil.rmtree(max((earlier / "checkpoints").iterdir()))
     for changed in ((fallback, first, 5), (first, "", 5), (first, fallback, 9), (str(earlier), fallback, 5)):
         with pytest.raises(pytest.fail.Exception, match="built again"):
-            run_ladder.policy_ladder(*changed[:2], SMALL, bank, changed[2], quiet)
+            run_ladder.ladder_from_runs("policy", *changed[:2], SMALL, bank, changed[2], quiet)
 
 
 def test_a_first_source_with_scaffolds_counts_as_bootstrapped(home, monkeypatch):
     asked = []
 
-    def build(home, setting, contexts, n_levels, sources, say):
-        asked.extend(sources)
+    def build(wanted, say):
+        asked.extend(wanted.runs)
         raise Stopped
 
-    monkeypatch.setattr(run_ladder, "build_policy_ladder", build)
+    monkeypatch.setattr(policy, "build", build)
     said = []
     with pytest.raises(Stopped):
-        run_ladder.policy_ladder(str(home / "random"), "", SMALL, load_bank(SMALL), 5, said.append)
+        run_ladder.ladder_from_runs("policy", str(home / "random"), "", SMALL, load_bank(SMALL), 5, said.append)
     assert "was trained with scaffolds (rule random): all of its contexts count as bootstrapped" in said[0]
     assert [(source.name, source.assisted) for source in asked] == [("scaffold policy", True)]
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from typing import cast
 
-from scout_rl.bench.families.family import Family, PureFamily, StockFamily
+from scout_rl.bench.families.family import Family
 from scout_rl.bench.settings.bank import ContextBank, pinned_hashes, require_hash
 from scout_rl.bench.settings.settings import Setting
 
@@ -34,22 +33,6 @@ def family(key: str) -> Family:
             name=error.name,
         ) from error
     return found
-
-
-def pure_family(key: str) -> PureFamily:
-    """The family of that key, if its simulator is pure functions."""
-    found = family(key)
-    if not hasattr(found, "simulator"):
-        raise ValueError(f"family {key!r} has no pure simulator")
-    return cast(PureFamily, found)
-
-
-def stock_family(key: str) -> StockFamily:
-    """The family of that key, if it can play its contexts in the unmodified environment."""
-    found = family(key)
-    if not hasattr(found, "stock_env"):
-        raise ValueError(f"family {key!r} does not play in the stock environment yet")
-    return cast(StockFamily, found)
 
 
 def load_bank(setting: Setting) -> ContextBank:

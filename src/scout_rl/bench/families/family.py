@@ -1,4 +1,4 @@
-"""The contract that every environment family fulfils with its five files (`conformance.py` checks that it does).
+"""The contract that every environment family fulfils with its five files; a test checks that it does.
 
 ======================  =====================================================================
 ``contexts.py``         what a context is; sampling a bank
@@ -11,7 +11,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,6 +20,11 @@ from numpy.typing import NDArray
 
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
+from scout_rl.codecs.codec import State
+from scout_rl.ladders.ladder import Ladder, level_fractions
+from scout_rl.ladders.picture import NO_GL, mujoco_renders
+from scout_rl.ladders.trajectory import Trajectory
+from scout_rl.ladders.validate import Report
 
 States = dict[str, NDArray[Any]]
 """Named arrays of one simulator state, or of many with equal leading axes."""
@@ -31,10 +37,6 @@ class Solution(NamedTuple):
     """Named arrays [T + 1, ...]; step counters are 0 in each, since each may become a start."""
     actions: NDArray[Any]
     """[T, ...]."""
-
-
-Rungs = Callable[[int, int], NDArray[np.int64]]
-"""A family's ``rungs``."""
 
 
 class Transition(Protocol):
@@ -104,53 +106,8 @@ class GoalSimulator(BatchSimulator, Protocol):
         """[n]: a state whose achieved goal is within it of a goal is a success."""
         ...
 
-
-class Family(Protocol):
-    """One folder under ``families``; its ``__init__`` has an instance named ``FAMILY``."""
-
-    @property
-    def key(self) -> str:
-        """The folder's name."""
-        ...
-
-    def sample_bank(self, setting: Setting) -> ContextBank:
-        """The setting's contexts, drawn from ``setting.bank_seed`` alone."""
-        ...
-
-    def batch_simulator(self, setting: Setting) -> BatchSimulator:
-        """The simulator of the setting's task."""
-        ...
-
-    def target_starts(self, contexts: Mapping[str, NDArray[Any]]) -> States:
-        """The level-0 states [contexts, ...]."""
-        ...
-
-    def starts(self, contexts: Mapping[str, NDArray[Any]], n_levels: int) -> States:
-        """The hand-built ladder [contexts, levels, ...]."""
-        ...
-
-    def solver_ladder(self, contexts: Mapping[str, NDArray[Any]], n_levels: int) -> States:
-        """The trajectory-derived ladder [contexts, levels, ...]."""
-        ...
-
-    def trajectory(self, state: Mapping[str, NDArray[Any]]) -> Solution:
-        """A reference solution from one state."""
-        ...
-
-    def rungs(self, n_steps: int, n_levels: int) -> NDArray[np.int64]:
-        """int[levels]: the steps of a solution of ``n_steps`` whose states the levels start in; the first is 0."""
-        ...
-
-    def as_starts(self, states: Mapping[str, NDArray[Any]]) -> States:
-        """States [n, ...] met on the way as starts: step counters at 0, derived arrays in agreement with the rest."""
-        ...
-
-
-class PureFamily(Family, Protocol):
-    """A family whose simulator is pure functions of one environment: rollout and update compile into one call."""
-
-    def simulator(self, setting: Setting) -> Any:
-        """The pure functions: ``observe``, ``step`` and a time limit (`rollouts.device.PureSimulator`)."""
+    def is_success(self, state: Any) -> NDArray[np.bool_]:
+        """bool[n]: the stock success indicator of the states themselves."""
         ...
 
 
@@ -192,21 +149,82 @@ class StockEnv(Protocol):
         ...
 
 
-class StockFamily(Family, Protocol):
-    """A family that can also play its contexts in the unmodified environment."""
+class Family(ABC):
+    """One folder under ``families``; its ``__init__`` has an instance named ``FAMILY``."""
 
+    key: str
+    """The folder's name."""
+    discrete: bool = False
+    """Whether states are discrete: then the solver's steps fall with the level, and every step of ours can be compared
+    with the stock environment's."""
+
+    @abstractmethod
+    def sample_bank(self, setting: Setting) -> ContextBank:
+        """The setting's contexts, drawn from ``setting.bank_seed`` alone."""
+
+    @abstractmethod
+    def batch_simulator(self, setting: Setting) -> BatchSimulator:
+        """The simulator of the setting's task."""
+
+    def simulator(self, setting: Setting) -> Any:
+        """Pure functions of one environment (`rollouts.device.PureSimulator`): rollout and update compile into one."""
+        raise ValueError(f"family {self.key!r} has no pure simulator")
+
+    @abstractmethod
+    def target_starts(self, contexts: Mapping[str, NDArray[Any]]) -> States:
+        """The level-0 states [contexts, ...]."""
+
+    @abstractmethod
+    def starts(self, contexts: Mapping[str, NDArray[Any]], n_levels: int) -> States:
+        """The hand-built ladder [contexts, levels, ...]."""
+
+    @abstractmethod
+    def solutions(self, states: Mapping[str, NDArray[Any]]) -> list[Solution]:
+        """A reference solution of each of n states; a ``ValueError`` where one has none."""
+
+    @abstractmethod
+    def as_starts(self, states: Mapping[str, NDArray[Any]]) -> States:
+        """States [n, ...] met on the way as starts: step counters at 0, derived arrays in agreement with the rest."""
+
+    @abstractmethod
+    def check_ladder(self, contexts: Mapping[str, NDArray[Any]], ladder: States, *, by_hand: bool) -> Report:
+        """Is every cell of ``ladder`` [contexts, levels, ...] a start to train from? Asked before a ladder is used.
+
+        ``by_hand``: scaffolds were placed, and not met on the way of an episode.
+        """
+
+    @abstractmethod
     def stock_env(self, setting: Setting, context: Mapping[str, NDArray[Any]], *, pixels: int = 0) -> StockEnv:
-        """The environment of one context; to render, at about ``pixels`` along the longer side."""
-        ...
+        """The unmodified environment of one context; to render, at about ``pixels`` along the longer side."""
 
+    def why_sketched(self) -> str:
+        """Why `sketch` draws the cells of a picture, and not the stock renderer; empty where the renderer does."""
+        return "" if mujoco_renders() else f"{NO_GL}: the cells are sketched from the side."
 
-class ValidatedFamily(Family, Protocol):
-    """A family that validates whole ladders offline: grasps, bounds, restores."""
+    def sketch(self, axis: Any, state: States, target: States) -> None:  # noqa: B027
+        """Draw a start without a renderer, where one is needed; ``target`` is the level-0 start of its context."""
 
-    def solutions(self, states: Mapping[str, NDArray[Any]]) -> list[Any]:
-        """Reference solutions of n states at once; None where there is none."""
-        ...
+    def trajectory(self, state: Mapping[str, NDArray[Any]]) -> Solution:
+        """The reference solution of one state."""
+        return self.solutions({name: np.asarray(array)[None] for name, array in state.items()})[0]
 
-    def check_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], ladder: States, source: str) -> Any:
-        """A `scout_rl.ladders.validate.Report` on the ladder [contexts, levels, ...]."""
-        ...
+    def rungs(self, n_steps: int, n_levels: int) -> NDArray[np.int64]:
+        """int[levels]: the steps of a solution of ``n_steps`` whose states the levels start in; the first is 0.
+
+        Those nearest the levels' shares of its time, by the ladder's own rule; the states hold their index alone.
+        """
+        recorded = Trajectory(
+            states=tuple(State({"step": np.array(t)}, "index", {}) for t in range(n_steps + 1)),
+            actions=np.zeros(n_steps),
+            rewards=np.zeros(n_steps),
+            success=np.arange(n_steps) == n_steps - 1,
+        )
+        return np.asarray(Ladder.from_trajectories([recorded], level_fractions(n_levels)).stack()["step"][0])
+
+    def solver_ladder(self, contexts: Mapping[str, NDArray[Any]], n_levels: int) -> States:
+        """The ladder [contexts, levels, ...] of the solutions' states at their rungs."""
+        rows = []
+        for states, actions in self.solutions(self.target_starts(contexts)):
+            steps = self.rungs(len(actions), n_levels)
+            rows.append({name: array[steps] for name, array in states.items()})
+        return {name: np.stack([row[name] for row in rows]) for name in rows[0]}

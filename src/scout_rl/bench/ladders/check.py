@@ -1,23 +1,27 @@
-"""The ladder of a family's contexts as named arrays: built, and every cell checked in our simulator and the stock one.
+"""Every cell of a setting's ladder checked for `scout ladder`: by the family's own validation, and by its solver.
 
-A cell is invalid where the solver does not solve it in time, where more steps remain than at the level below it, where
-a restore is not exact, where simulator and stock environment part on the way to success, or, at level 0, where it is
-not the stock start or a success already.
+In a discrete family a cell is also invalid where the solver does not solve it in time, where more steps remain than at
+the level below it, where a restore is not exact, where simulator and stock environment part on the way to success, or,
+at level 0, where it is not the stock start or a success already.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.bench.families.family import BatchSimulator, Family, States, StockEnv, StockFamily, ValidatedFamily
+from scout_rl.bench.families.family import BatchSimulator, Family, States, StockEnv
+from scout_rl.bench.ladders import SOURCES, Source
 from scout_rl.bench.settings.bank import BankPart
 from scout_rl.bench.settings.settings import Setting
+from scout_rl.ladders.validate import Finding, Report, inspect, where
 
 UNSOLVED = -1
+Actions = Sequence[NDArray[Any] | None]
+"""By cell: the solver's actions; None where there is no solution."""
 
 
 class Step(NamedTuple):
@@ -32,21 +36,7 @@ class Checked(NamedTuple):
 
     remaining: NDArray[np.int64]
     """[contexts, levels]: the solver's steps to success; -1 where there is no solution."""
-    reasons: dict[tuple[int, int], list[str]]
-    """Why cells are invalid, by (row, level); valid cells are not in it."""
-
-    @property
-    def invalid_rate(self) -> float:
-        """The share of invalid cells."""
-        return len(self.reasons) / self.remaining.size
-
-
-def build(family: Family, contexts: Mapping[str, NDArray[Any]], source: str, n_levels: int) -> States:
-    """The ladder [contexts, levels, ...] of that source, ``manual`` or ``solver``."""
-    made = {"manual": family.starts, "solver": family.solver_ladder}
-    if source not in made:
-        raise ValueError(f"a {source} ladder is not built from contexts alone: read it from its run's folder")
-    return made[source](contexts, n_levels)
+    report: Report
 
 
 def a_few(part: BankPart, n: int) -> list[int]:
@@ -57,129 +47,80 @@ def a_few(part: BankPart, n: int) -> list[int]:
 
 
 def check(
-    family: StockFamily,
+    family: Family,
     setting: Setting,
     contexts: Mapping[str, NDArray[Any]],
     ladder: States,
+    source: Source = SOURCES["manual"],
     tick: Callable[[], None] = lambda: None,
-    source: str = "manual",
 ) -> Checked:
-    """Check every cell of ``ladder`` [contexts, levels, ...]; ``tick`` is called after each context.
+    """Check every cell of ``ladder`` [contexts, levels, ...]; ``tick`` is called after each context is compared.
 
-    On a policy's way the solver's remaining steps may rise: policies take detours.
+    On a policy's way the solver's remaining steps may rise: policies take detours. In a family that is not discrete the
+    solver may be lost there, too: that such a state can be solved was shown by the policy.
     """
-    n_contexts, n_levels = next(iter(ladder.values())).shape[:2]
-    simulator = family.batch_simulator(setting)
-    found = Checked(np.full((n_contexts, n_levels), UNSOLVED, dtype=np.int64), {})
-    solutions = _solutions(family, ladder, found)
-    _remaining_steps(found, simulator.max_steps, may_rise=source == "policy")
-    _level_0(found, ladder, family.target_starts(contexts))
-    traces = _in_simulator(simulator, ladder, solutions, found)
-    for row in range(n_contexts):
-        env = family.stock_env(setting, {name: array[row] for name, array in contexts.items()})
-        _in_stock(env, row, ladder, solutions, traces, found)
-        tick()
-    return Checked(found.remaining, dict(sorted(found.reasons.items())))
+    shape = next(iter(ladder.values())).shape[:2]
+    starts = {name: array.reshape(-1, *array.shape[2:]) for name, array in ladder.items()}
+    solutions, unsolved = _solve(family, starts)
+    remaining = np.array([UNSOLVED if a is None else len(a) for a in solutions]).reshape(shape)
+
+    def findings(places: NDArray[np.int64], states: States) -> Iterator[Finding]:
+        if family.discrete or not source.from_runs:
+            yield from unsolved
+        if family.discrete:
+            simulator = family.batch_simulator(setting)
+            yield from _in_time(remaining, simulator.max_steps, may_rise=source.from_runs)
+            for name, array in family.target_starts(contexts).items():
+                differs = (ladder[name] != array[:, None]).reshape(*shape, -1).any(axis=-1)
+                yield from where((differs & (np.arange(shape[1]) == 0)).ravel(), f"{name} is not the target start's")
+            traces = _traces(simulator, states, solutions)
+            yield from _restored(simulator, states, solutions, traces)
+            for row in range(shape[0]):
+                cells = range(row * shape[1], (row + 1) * shape[1])
+                env = family.stock_env(setting, {name: array[row] for name, array in contexts.items()})
+                yield from _in_stock(env, cells, states, solutions, traces)
+                tick()
+
+    report = family.check_ladder(contexts, ladder, by_hand=source.by_hand)
+    places = np.array([(context, level, 0) for context, level in np.ndindex(*shape)])
+    problems = report.problems + inspect(places, lambda rows: starts, [[findings]], len(places))
+    ordered = tuple(sorted(problems, key=lambda problem: problem[:3]))
+    return Checked(remaining, Report(report.n_cells, ordered, report.warnings))
 
 
-def check_validated(
-    family: ValidatedFamily, contexts: Mapping[str, NDArray[Any]], ladder: States, source: str
-) -> tuple[Checked, tuple[str, ...]]:
-    """Check every cell with the family's own offline validation and solver; also returns its warnings.
-
-    On a policy's way the solver may be lost: that such a state can be solved was shown by the policy.
-    """
-    n_contexts, n_levels = next(iter(ladder.values())).shape[:2]
-    flat = {name: array.reshape(-1, *array.shape[2:]) for name, array in ladder.items()}
-    steps = _steps(family, flat, one_by_one=source == "policy")
-    report = family.check_ladder(contexts, ladder, source)
-    found = Checked(np.array(steps, dtype=np.int64).reshape(n_contexts, n_levels), {})
-    for problem in report.problems:
-        _add(found, problem.context, problem.level, problem.reason)
-    for row, level in np.argwhere((found.remaining == UNSOLVED) & (source != "policy")):
-        _add(found, int(row), int(level), "the solver does not solve it")
-    return Checked(found.remaining, dict(sorted(found.reasons.items()))), report.warnings
-
-
-def _steps(family: ValidatedFamily, states: States, *, one_by_one: bool) -> list[int]:
-    """The solver's steps to success from each state. All together is fast, but fails where one has no solution."""
-    if not one_by_one:
-        return [UNSOLVED if s is None else len(s.actions) for s in family.solutions(states)]
-    steps = []
+def _solve(family: Family, states: States) -> tuple[Actions, list[Finding]]:
+    """The solver's actions, and why it has none. All together is fast, but fails where one state has no solution."""
+    try:
+        return [solution.actions for solution in family.solutions(states)], []
+    except ValueError:
+        pass
+    solutions: list[NDArray[Any] | None] = []
+    unsolved = []
     for i in range(len(next(iter(states.values())))):
         try:
-            steps.append(len(family.trajectory({name: array[i] for name, array in states.items()}).actions))
-        except ValueError:
-            steps.append(UNSOLVED)
-    return steps
+            solutions.append(family.trajectory({name: array[i] for name, array in states.items()}).actions)
+        except ValueError as error:
+            solutions.append(None)
+            unsolved.append((i, str(error)))
+    return solutions, unsolved
 
 
-Solutions = dict[tuple[int, int], NDArray[Any]]
-Traces = dict[tuple[int, int], list[Step]]
-
-
-def _add(found: Checked, row: int, level: int, reason: str) -> None:
-    found.reasons.setdefault((int(row), int(level)), []).append(reason)
-
-
-def _solutions(family: Family, ladder: States, found: Checked) -> Solutions:
-    """The solver's actions from every cell that it solves."""
-    solutions = {}
-    for row, level in np.ndindex(found.remaining.shape):
-        try:
-            actions = family.trajectory({name: array[row, level] for name, array in ladder.items()}).actions
-        except ValueError as unsolved:
-            _add(found, row, level, str(unsolved))
-            continue
-        solutions[row, level] = actions
-        found.remaining[row, level] = len(actions)
-    return solutions
-
-
-def _remaining_steps(found: Checked, max_steps: int, *, may_rise: bool) -> None:
-    for (row, level), steps in np.ndenumerate(found.remaining):
+def _in_time(remaining: NDArray[np.int64], max_steps: int, *, may_rise: bool) -> Iterator[Finding]:
+    for i, ((row, level), steps) in enumerate(np.ndenumerate(remaining)):
         if steps > max_steps:
-            _add(found, row, level, f"{steps} steps to success, but the time limit is {max_steps}")
-        below = found.remaining[row, level - 1] if level else UNSOLVED
+            yield i, f"{steps} steps to success, but the time limit is {max_steps}"
+        below = remaining[row, level - 1] if level else UNSOLVED
         if UNSOLVED < below < steps and not may_rise:
-            _add(found, row, level, f"{steps} steps remain, and only {below} at level {level - 1}")
+            yield i, f"{steps} steps remain, and only {below} at level {level - 1}"
 
 
-def _level_0(found: Checked, ladder: States, target: States) -> None:
-    for name, array in target.items():
-        for row in range(len(array)):
-            if not np.array_equal(ladder[name][row, 0], array[row]):
-                _add(found, row, 0, f"{name} is not the target start's")
-
-
-def _in_simulator(simulator: BatchSimulator, ladder: States, solutions: Solutions, found: Checked) -> Traces:
-    """Play every solution, twice from two restores; what the first showed, step by step."""
-    cells = list(solutions)
-    if not cells:
-        return {}
-    starts = {name: np.stack([array[cell] for cell in cells]) for name, array in ladder.items()}
-    first = _trace(simulator, starts, [solutions[cell] for cell in cells])
-    back = simulator.get_states(simulator.reset_to(starts))
-    again = _trace(simulator, back, [solutions[cell] for cell in cells])
-    for i, cell in enumerate(cells):
-        changed = [name for name, array in starts.items() if not np.array_equal(array[i], back[name][i])]
-        if changed:
-            _add(found, *cell, f"restoring it in the simulator changes {', '.join(changed)}")
-        at = _parting(first[i], again[i])
-        if at is not None:
-            _add(found, *cell, f"two restores in the simulator differ at step {at}")
-        succeeds = [step.success for step in first[i][1:]]
-        if succeeds and (any(succeeds[:-1]) or not succeeds[-1]):
-            _add(found, *cell, "the solver's actions do not end with the first success")
-    return dict(zip(cells, first, strict=True))
-
-
-def _trace(simulator: BatchSimulator, starts: States, actions: Sequence[NDArray[Any]]) -> list[list[Step]]:
-    """For each start what its actions show, the start first; all are stepped as one batch."""
+def _traces(simulator: BatchSimulator, starts: States, solutions: Actions) -> list[list[Step]]:
+    """For each start what its solution shows, the start first; all are stepped as one batch."""
+    actions = [np.zeros(0, dtype=int) if a is None else a for a in solutions]
     state = simulator.reset_to(starts)
     seen = np.asarray(simulator.observe(state))
     traces = [[Step(seen[i], False)] for i in range(len(actions))]
-    still = next((a[:1] for a in actions if len(a)), None)
+    still = next((a[:1] for a in actions if len(a)), np.zeros(1, dtype=int))
     for t in range(max(len(a) for a in actions)):
         chosen = np.concatenate([a[t : t + 1] if t < len(a) else still for a in actions])
         state, transition = simulator.step(state, chosen)
@@ -190,34 +131,58 @@ def _trace(simulator: BatchSimulator, starts: States, actions: Sequence[NDArray[
     return traces
 
 
-def _in_stock(env: StockEnv, row: int, ladder: States, solutions: Solutions, traces: Traces, found: Checked) -> None:
+def _restored(
+    simulator: BatchSimulator, starts: States, solutions: Actions, traces: list[list[Step]]
+) -> Iterator[Finding]:
+    """Every solution once more, from what the simulator gives back of a restored start."""
+    back = simulator.get_states(simulator.reset_to(starts))
+    again = _traces(simulator, back, solutions)
+    for i, solution in enumerate(solutions):
+        if solution is None:
+            continue
+        changed = [name for name, array in starts.items() if not np.array_equal(array[i], back[name][i])]
+        if changed:
+            yield i, f"restoring it in the simulator changes {', '.join(changed)}"
+        at = _parting(traces[i], again[i])
+        if at is not None:
+            yield i, f"two restores in the simulator differ at step {at}"
+        succeeds = [step.success for step in traces[i][1:]]
+        if succeeds and (any(succeeds[:-1]) or not succeeds[-1]):
+            yield i, "the solver's actions do not end with the first success"
+
+
+def _in_stock(
+    env: StockEnv, cells: Sequence[int], starts: States, solutions: Actions, traces: list[list[Step]]
+) -> Iterator[Finding]:
     """The context's own start, and every solution twice, each restored after the others were played."""
     env.reset()
     for name, array in env.state().items():
-        if not np.array_equal(array, ladder[name][row, 0]):
-            _add(found, row, 0, f"{name} is not that of the stock start")
-    levels = [level for level in range(found.remaining.shape[1]) if (row, level) in solutions]
+        if not np.array_equal(array, starts[name][cells[0]]):
+            yield cells[0], f"{name} is not that of the stock start"
     first: dict[int, list[Step]] = {}
-    for level in (*levels, *levels):
-        state = {name: array[row, level] for name, array in ladder.items()}
+    for i in (*cells, *cells):
+        actions = solutions[i]
+        if actions is None:
+            continue
+        state = {name: array[i] for name, array in starts.items()}
         trace = [Step(env.restore(state), False)]
-        if level == 0 and level not in first and env.is_success():
-            _add(found, row, 0, "a target start that is a success already")
+        if i == cells[0] and i not in first and env.is_success():
+            yield i, "a target start that is a success already"
         changed = [name for name, array in env.state().items() if not np.array_equal(array, state[name])]
-        for action in solutions[row, level]:
+        for action in actions:
             seen = env.step(action)
             trace.append(Step(seen.observation, seen.success))
-        if level in first:
-            at = _parting(first[level], trace)
+        if i in first:
+            at = _parting(first[i], trace)
             if at is not None:
-                _add(found, row, level, f"two restores in the stock environment differ at step {at}")
+                yield i, f"two restores in the stock environment differ at step {at}"
             continue
-        first[level] = trace
+        first[i] = trace
         if changed:
-            _add(found, row, level, f"restoring it in the stock environment changes {', '.join(changed)}")
-        at = _parting(traces[row, level], trace)
+            yield i, f"restoring it in the stock environment changes {', '.join(changed)}"
+        at = _parting(traces[i], trace)
         if at is not None:
-            _add(found, row, level, f"simulator and stock environment differ at step {at} of the solution")
+            yield i, f"simulator and stock environment differ at step {at} of the solution"
 
 
 def _parting(a: Sequence[Step], b: Sequence[Step]) -> int | None:

@@ -1,7 +1,9 @@
-"""The policy-derived ladder of a family's contexts: from policies' own successes, else from the solver's.
+"""States along the ways of trained policies: their own successes, else the solver's.
 
-Sources are asked in order. A context takes the shortest success of the first one that solves it, of those whose states
-pass the family's offline validation; the solver comes last and has to do for all that is left.
+Runs are asked in order. A context takes the shortest success of the first one that solves it, of those whose states
+pass the family's offline validation; the solver comes last and has to do for all that is left. An attempt keeps actions
+and outcomes. Since restores are exact, playing the kept actions again gives the same episode: its states are read then,
+and only at the steps that the ladder needs.
 """
 
 from __future__ import annotations
@@ -9,75 +11,97 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.bench.families.family import Family, States
-from scout_rl.bench.ladders.attempts import ATTEMPTS, Policy, attempt_all, replay
-from scout_rl.bench.settings.settings import Setting
+from scout_rl.bench.families.family import BatchSimulator, States
+from scout_rl.bench.ladders.build import Built, Say, Wanted, library_versions
+from scout_rl.files.cache import code_hash
 from scout_rl.ladders.sources import Sources
 
+Array = NDArray[Any]
+Policy = Callable[[Any, Any], Array]
+"""(observations [B, ...], key) to actions [B, ...]; all of the policy's chance comes from the key."""
+
+ATTEMPTS = 5
+"""Attempts from each start, the paper's k."""
+KEY = 11
+"""Of all attempts, the same for every run, so that a policy's ladder depends on the policy alone."""
 SOLVER = "solver"
+CODE = ("bench/learners/*.py", "bench/rollouts/host.py", "bench/run/trained.py")
+LIBRARIES = ("jax", "jaxlib", "equinox")
 
 
-class Source(NamedTuple):
-    """A policy that is asked for solutions."""
+class TrainedRun(NamedTuple):
+    """A run whose policy is asked for solutions."""
 
-    name: str
-    assisted: bool
-    """Whether it was trained with scaffolds: contexts that take it count as bootstrapped."""
     policy: Policy
+    rule: str
+    made_of: Mapping[str, Any]
+    """JSON values that tell its policy from any other."""
+
+    @property
+    def assisted(self) -> bool:
+        """Whether it was trained with scaffolds: contexts that take it count as bootstrapped."""
+        return self.rule != "target"
+
+    @property
+    def name(self) -> str:
+        """What the ladder's sources call it."""
+        return "scaffold policy" if self.assisted else "target-start policy"
 
 
-def build_policy_ladder(
-    home: Family,
-    setting: Setting,
-    contexts: Mapping[str, NDArray[Any]],
-    n_levels: int,
-    sources: Sequence[Source],
-    say: Callable[[str], None] = print,
-) -> tuple[States, Sources]:
-    """The ladder [contexts, levels, ...]; level 0 is the target start, whoever solved the context."""
-    building = _Building(home, setting, contexts, n_levels, say)
-    succeeded = np.zeros((len(sources), len(building.chosen)), dtype=int)
-    for number, source in enumerate(sources):
+def made_of(wanted: Wanted) -> dict[str, Any]:
+    """The policies, and all that plays them."""
+    return {
+        "runs": [dict(run.made_of) for run in wanted.runs],
+        "attempts": ATTEMPTS,
+        "key": KEY,
+        "backend": jax.default_backend(),
+        "code": code_hash(*CODE),
+        "libraries": library_versions(LIBRARIES),
+    }
+
+
+def build(wanted: Wanted, say: Say) -> Built:
+    """Level 0 is the target start, whoever solved the context."""
+    runs: Sequence[TrainedRun] = wanted.runs
+    building = _Building(wanted, say)
+    n = len(building.chosen)
+    say(f"policy ladder: {ATTEMPTS} attempts of {len(runs)} policies in {n} training contexts")
+    succeeded = np.zeros((len(runs), n), dtype=int)
+    for number, run in enumerate(runs):
         if len(building.left()):
-            # All contexts, and not those that are left alone: so the attempts of a source depend on no other source.
-            found = attempt_all(building.simulator, building.targets, source.policy)
-            succeeded[number] = found.succeeded
+            # All contexts, and not those that are left alone: so the attempts of a run depend on no other run.
+            attempts = attempt_all(building.simulator, building.targets, run.policy)
+            succeeded[number] = attempts.succeeded
             for rank in range(ATTEMPTS):
-                solved = {int(x): a[rank] for x in building.left() if len(a := found.solutions[x]) > rank}
-                building.take(number, solved, source.name)
+                solved = {int(x): a[rank] for x in building.left() if len(a := attempts.solutions[x]) > rank}
+                building.take(number, solved, run.name)
     left = building.left()
     if len(left):
-        building.take(len(sources), building.solve(left), SOLVER, must_do=True)
-    return building.ladder, Sources(
-        names=(*(source.name for source in sources), SOLVER),
-        assisted=(*(source.assisted for source in sources), True),
+        building.take(len(runs), building.solve(left), SOLVER, must_do=True)
+    sources = Sources(
+        names=(*(run.name for run in runs), SOLVER),
+        assisted=(*(run.assisted for run in runs), True),
         attempts=ATTEMPTS,
         succeeded=tuple(map(tuple, succeeded.tolist())),
         chosen=tuple(building.chosen.tolist()),
         steps=tuple(building.steps.tolist()),
     )
+    return building.ladder, {**sources.as_dict(), "runs": made_of(wanted)["runs"]}
 
 
 class _Building:
     """A ladder that is filled context by context."""
 
-    def __init__(
-        self,
-        home: Family,
-        setting: Setting,
-        contexts: Mapping[str, NDArray[Any]],
-        n_levels: int,
-        say: Callable[[str], None],
-    ) -> None:
-        self.home, self.contexts, self.say = home, contexts, say
-        self.simulator = home.batch_simulator(setting)
-        self.targets = home.target_starts(contexts)
+    def __init__(self, wanted: Wanted, say: Say) -> None:
+        self.wanted, self.home, self.say = wanted, wanted.family, say
+        self.simulator = self.home.batch_simulator(wanted.setting)
+        self.targets = self.home.target_starts(wanted.contexts)
+        self.ladder = {name: np.repeat(array[:, None], wanted.n_levels, axis=1) for name, array in self.targets.items()}
         n = len(next(iter(self.targets.values())))
-        self.ladder = {name: np.repeat(array[:, None], n_levels, axis=1) for name, array in self.targets.items()}
-        self.n_levels = n_levels
         self.chosen, self.steps = np.full(n, -1), np.zeros(n, dtype=int)
 
     def left(self) -> NDArray[np.int64]:
@@ -86,13 +110,8 @@ class _Building:
 
     def solve(self, rows: NDArray[np.int64]) -> dict[int, NDArray[Any]]:
         """The actions of the family's own solutions of those contexts."""
-        targets = {name: array[rows] for name, array in self.targets.items()}
-        together = getattr(self.home, "solutions", None)
-        if together is not None:
-            found = together(targets)
-        else:
-            found = [self.home.trajectory({name: a[i] for name, a in targets.items()}) for i in range(len(rows))]
-        return {int(x): solution.actions for x, solution in zip(rows, found, strict=True)}
+        solutions = self.home.solutions({name: array[rows] for name, array in self.targets.items()})
+        return {int(x): solution.actions for x, solution in zip(rows, solutions, strict=True)}
 
     def take(self, source: int, solved: dict[int, NDArray[Any]], name: str, *, must_do: bool = False) -> None:
         """Fill the contexts in ``solved`` from their actions, where the states on the way are valid starts."""
@@ -100,15 +119,14 @@ class _Building:
             return
         rows, actions = np.array(list(solved)), list(solved.values())
         starts = self.starts(rows, actions)
+        contexts = {n: np.asarray(array)[rows] for n, array in self.wanted.contexts.items()}
+        report = self.home.check_ladder(contexts, starts, by_hand=False)
+        if must_do and not report.ok:
+            raise ValueError(f"the policy ladder's part from the {name} is invalid: {report}")
+        for warning in report.warnings:
+            self.say(f"policy ladder, {name}: {warning}")
         valid = np.ones(len(rows), dtype=bool)
-        check = getattr(self.home, "check_ladder", None)
-        if check is not None:
-            report = check({n: np.asarray(array)[rows] for n, array in self.contexts.items()}, starts, "policy")
-            if must_do and not report.ok:
-                raise ValueError(f"the policy ladder's part from the {name} is invalid: {report}")
-            for warning in report.warnings:
-                self.say(f"policy ladder, {name}: {warning}")
-            valid[[problem.context for problem in report.problems]] = False
+        valid[[problem.context for problem in report.problems]] = False
         for array_name, array in starts.items():
             self.ladder[array_name][rows[valid]] = array[valid]
         self.chosen[rows[valid]] = source
@@ -116,7 +134,7 @@ class _Building:
 
     def starts(self, rows: NDArray[np.int64], actions: list[NDArray[Any]]) -> States:
         """The starts [rows, levels, ...] along those solutions; level 0 is the target start."""
-        rungs = np.stack([self.home.rungs(len(a), self.n_levels) for a in actions])
+        rungs = np.stack([self.home.rungs(len(a), self.wanted.n_levels) for a in actions])
         targets = {name: array[rows] for name, array in self.targets.items()}
         met = replay(self.simulator, targets, actions, rungs)
         flat = {name: array.reshape(-1, *array.shape[2:]) for name, array in met.items()}
@@ -124,3 +142,79 @@ class _Building:
         for name, array in starts.items():
             array[:, 0] = targets[name]
         return starts
+
+
+class Attempts(NamedTuple):
+    """What the attempts of one policy came to."""
+
+    solutions: list[list[Array]]
+    """By start: the actions [T, ...] of its successes, the shortest first, and of equally short ones the earlier."""
+
+    @property
+    def succeeded(self) -> NDArray[np.int64]:
+        """[n]: how many attempts succeeded."""
+        return np.array([len(found) for found in self.solutions])
+
+
+def attempt_all(
+    simulator: BatchSimulator, starts: Mapping[str, Array], policy: Policy, attempts: int = ATTEMPTS
+) -> Attempts:
+    """Play the policy from starts [n, ...], all together; attempt k draws from (KEY, k, step)."""
+    n = len(next(iter(starts.values())))
+    solutions: list[list[Array]] = [[] for _ in range(n)]
+    for number in range(attempts):
+        actions, length = _attempt(simulator, starts, policy, jax.random.fold_in(jax.random.key(KEY), number))
+        for i in map(int, np.flatnonzero(length)):
+            solutions[i].append(actions[: length[i], i].copy())
+    return Attempts([sorted(found, key=len) for found in solutions])
+
+
+_key_of_step = jax.jit(jax.random.fold_in)
+
+
+def _attempt(
+    simulator: BatchSimulator, starts: Mapping[str, Array], policy: Policy, key: Any
+) -> tuple[Array, NDArray[np.int64]]:
+    """The actions [T, n, ...] of one attempt from each start, and the steps to its first success, 0 where none came."""
+    state = simulator.reset_to(starts)
+    seen = simulator.observe(state)
+    actions: list[Array] = []
+    length = np.zeros(len(next(iter(starts.values()))), dtype=np.int64)
+    running = np.ones(len(length), dtype=bool)
+    while running.any() and len(actions) < simulator.max_steps:
+        actions.append(np.asarray(policy(seen, _key_of_step(key, np.int32(len(actions))))))
+        state, transition = simulator.step(state, actions[-1])
+        seen = transition.observation
+        success = np.asarray(transition.success) & running
+        length[success] = len(actions)
+        running &= ~(success | np.asarray(transition.terminated) | np.asarray(transition.truncated))
+    return np.stack(actions), length
+
+
+def replay(
+    simulator: BatchSimulator, starts: Mapping[str, Array], actions: Sequence[Array], rungs: NDArray[np.int64]
+) -> States:
+    """The states [n, levels, ...] after ``rungs`` [n, levels] steps of each start's kept actions.
+
+    Success has to come with the last action of each and not before; else restores are not exact, a ``RuntimeError``.
+    """
+    length = np.array([len(a) for a in actions])
+    kept = {name: np.repeat(np.asarray(array)[:, None], rungs.shape[1], axis=1) for name, array in starts.items()}
+    state = simulator.reset_to(starts)
+    for t in range(1, int(length.max()) + 1):
+        chosen = np.stack([a[min(t, len(a)) - 1] for a in actions])
+        state, transition = simulator.step(state, chosen)
+        success = np.asarray(transition.success)
+        parted = (t <= length) & (success != (t == length))
+        if parted.any():
+            i = int(np.argmax(parted))
+            raise RuntimeError(
+                f"the success of start {i} at step {length[i]} is another episode when it is played again (step {t}): "
+                "restores are not exact"
+            )
+        rows, levels = np.nonzero(rungs == t)
+        if len(rows):
+            now = simulator.get_states(state)
+            for name, array in kept.items():
+                array[rows, levels] = now[name][rows]
+    return kept

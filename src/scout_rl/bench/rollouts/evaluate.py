@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.bench.families.family import Family, PureFamily
+from scout_rl.bench.families.family import Family
 from scout_rl.bench.learners.learner import Learner
 from scout_rl.bench.learners.off_policy import OffPolicy
 from scout_rl.bench.rollouts import host as goal_rollout
@@ -45,12 +45,12 @@ def evaluator(
     if isinstance(learner, OffPolicy):
         outcomes = _on_host(family, setting, part, learner)
     else:
-        outcomes = _on_device(cast(PureFamily, family), setting, part, learner)
+        outcomes = _on_device(family, setting, part, learner)
     return lambda state: by_group(setting, part, outcomes(state))
 
 
 def _on_device(
-    family: PureFamily, setting: Setting, part: BankPart, learner: Learner
+    family: Family, setting: Setting, part: BankPart, learner: Learner
 ) -> Callable[[Any], NDArray[np.bool_]]:
     """A sampled policy in a pure simulator: one compiled call."""
     simulator = family.simulator(setting)

@@ -6,13 +6,18 @@ import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from scout_rl import rules
+from scout_rl.bench.ladders import require_ladder
 from scout_rl.bench.learners import learner_constants, make_learner
 from scout_rl.bench.settings.presets import Preset, preset_constants
 from scout_rl.bench.settings.settings import SCHEDULES, Setting, setting
+from scout_rl.ladders.ladder import FRACTIONS, level_fractions
 from scout_rl.rules.rule import Rule, require
+
+FILLED = (*SCHEDULES, "progress")
+"""Constants of rules that follow from the setting, the budget and the levels, where they are not given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +34,8 @@ class RunConfig:
     """Key of the learner; none takes the setting's own."""
     preset: Preset = "tuned"
     """Whose learner constants."""
-    ladder: Literal["manual", "solver", "policy"] = "manual"
-    """Hand-built starts, or states along the solver's trajectories, or along those of trained policies."""
+    ladder: str = "manual"
+    """Key of the ladder's source: hand-built starts, or states along the ways of the solver or of trained policies."""
     ladder_from: str = ""
     """The policy ladder's first source: folder of a run that was trained from the target start."""
     ladder_fallback: str = ""
@@ -46,7 +51,8 @@ class RunConfig:
     checkpoint_every: int = 50
     """Windows between checkpoints; no part of the run's identity."""
     constants: dict[str, Any] = field(default_factory=dict)
-    """The rule's constants; those not given take the rule's own (schedules: the setting's share of the budget)."""
+    """The rule's constants; those not given take the rule's own (schedules: the setting's share of the budget;
+    progress: the ladder's)."""
     learner: dict[str, Any] = field(default_factory=dict)
     """The learner's constants; those not given take the setting's."""
 
@@ -63,11 +69,7 @@ class RunConfig:
         _require_fit(chosen, self.algorithm)
         constants = {**preset_constants(chosen, self.algorithm, self.preset), **self.learner}
         object.__setattr__(self, "learner", learner_constants(make_learner(self.algorithm, constants)))
-        policy = self.ladder == "policy"
-        require(
-            policy == bool(self.ladder_from), "ladder='policy' and ladder_from belong together: give both, or neither"
-        )
-        require(policy or not self.ladder_fallback, "ladder_fallback is for ladder='policy' alone")
+        require_ladder(self.ladder, self.ladder_from, self.ladder_fallback)
         self.make_rule().init(1, self.levels, [0])  # refuse what does not fit before anything is built
 
     def _whole_constants(self, chosen: Setting) -> dict[str, Any]:
@@ -75,8 +77,10 @@ class RunConfig:
         known = rules.make(self.rule).constants()
         for name in self.constants:
             require(name in known, f"rule {self.rule!r} has no constant {name!r}; it has {', '.join(known) or 'none'}")
-        schedule = {name: chosen.schedule(self.windows) for name in SCHEDULES if name in known}
-        return rules.make(self.rule, **{**schedule, **self.constants}).constants()
+        filled: dict[str, Any] = {name: chosen.schedule(self.windows) for name in SCHEDULES if name in known}
+        if "progress" in known and self.levels != len(FRACTIONS):  # of five the rule knows it, and records hold None
+            filled["progress"] = level_fractions(self.levels)
+        return rules.make(self.rule, **{**filled, **self.constants}).constants()
 
     def make_rule(self) -> Rule:
         """The rule with its constants."""

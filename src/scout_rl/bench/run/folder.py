@@ -5,7 +5,7 @@ config.json, windows.jsonl, events.jsonl, frontier.int8    the curriculum's own 
 evaluations.jsonl    a row an evaluation: outcome of every held-out context
 metrics.jsonl        a row a window: environment steps and the learner's numbers
 timing.jsonl         a row a window: seconds; the one file that differs between equal runs
-ladder.npz, ladder.json    of a policy ladder: the starts, and each context's source (run_ladder.py)
+ladder.npz, ladder.json    of a policy ladder: the starts, and each context's source (ladder.py)
 checkpoints/         the newest two (checkpoint.py)
 .lock                empty; held by the process that trains the run (run_lock.py)
 """
@@ -39,12 +39,11 @@ NUMBERS = (
     "rules/*.py",
     "curriculum/curriculum.py",
     "curriculum/checks.py",
-    "codecs/mujoco_state.py",
-    "ladders/ladder.py",
+    "codecs/*.py",
+    "ladders/*.py",
     "bench/settings/bank.py",
     "bench/families/**/*.py",
-    "bench/ladders/attempts.py",
-    "bench/ladders/policy.py",
+    "bench/ladders/*.py",
     "bench/learners/*.py",
     "bench/rollouts/device.py",
     "bench/rollouts/evaluate.py",

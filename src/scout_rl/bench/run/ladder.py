@@ -13,13 +13,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
-
-from scout_rl.bench.families import family
 from scout_rl.bench.families.family import States
-from scout_rl.bench.ladders.attempts import ATTEMPTS, KEY
-from scout_rl.bench.ladders.cache import cached_ladder, library_versions, load_ladder
-from scout_rl.bench.ladders.policy import Source, build_policy_ladder
+from scout_rl.bench.ladders import SOURCES
+from scout_rl.bench.ladders.build import Built, Wanted, load_ladder
+from scout_rl.bench.ladders.policy import TrainedRun
 from scout_rl.bench.learners.pytree import named
 from scout_rl.bench.run import trained
 from scout_rl.bench.run.config import RunConfig
@@ -27,18 +24,9 @@ from scout_rl.bench.run.folder import read_run
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
 from scout_rl.files.archive import content_hash, read_archive, write_archive
-from scout_rl.files.cache import code_hash
 from scout_rl.ladders.sources import Sources
 
 LADDER, ABOUT = "ladder.npz", "ladder.json"
-POLICY_CODE = (
-    "bench/learners/*.py",
-    "bench/rollouts/host.py",
-    "bench/run/trained.py",
-    "bench/ladders/attempts.py",
-    "bench/ladders/policy.py",
-)
-POLICY_LIBRARIES = ("jax", "jaxlib", "equinox")
 
 
 class _Run(NamedTuple):
@@ -52,16 +40,16 @@ def run_ladder(
     path: Path, config: RunConfig, setting: Setting, bank: ContextBank, say: Callable[[str], None] = print
 ) -> States:
     """The ladder [contexts, levels, ...] of the run in the folder ``path``; built on first use."""
-    contexts = bank.train.contexts
-    if config.ladder != "policy":
-        return load_ladder(setting, contexts, config.levels, config.ladder, say)
+    if not SOURCES[config.ladder].from_runs:
+        return load_ladder(Wanted(setting, bank.train.contexts, config.levels), config.ladder, say)[0]
     stored = path / LADDER
     if stored.exists():
         try:
             return stored_ladder(path)
         except ValueError as error:
             say(f"{error} The ladder is built again.")
-    ladder, about = policy_ladder(config.ladder_from, config.ladder_fallback, setting, bank, config.levels, say)
+    runs = config.ladder_from, config.ladder_fallback
+    ladder, about = ladder_from_runs(config.ladder, *runs, setting, bank, config.levels, say)
     about = {**about, "sha256": content_hash(ladder, {})}
     if (path / ABOUT).exists():
         _require_same(path / ABOUT, about)
@@ -82,61 +70,47 @@ def stored_ladder(path: Path) -> States:
 
 def require_sources(path: Path, config: RunConfig, bank: ContextBank) -> None:
     """Refuse, in one sentence, sources that cannot be used; cheap, and not needed once the run has its ladder."""
-    if config.ladder == "policy" and not (path / LADDER).exists():
+    if not (path / LADDER).exists():
         for run in _runs(config.ladder_from, config.ladder_fallback):
             _require_source(run, config.setting, bank.sha256)
 
 
-def policy_ladder(
+def ladder_from_runs(
+    source: str,
     first: str,
     fallback: str,
     setting: Setting,
     bank: ContextBank,
     n_levels: int,
     say: Callable[[str], None] = print,
-) -> tuple[States, dict[str, Any]]:
+) -> Built:
     """The ladder from the policies of one or two runs, and what is to be known about it; cached by content."""
-    sources, hashes = [], []
     for run in _runs(first, fallback):
         _require_source(run, setting.key, bank.sha256)
-        try:
-            found = trained.load(run.path, say=say)
-        except ValueError as error:
-            raise ValueError(f"{run.flag}: {error}") from error
-        rule, windows = found.config.rule, found.config.windows
-        if found.window < windows:
-            say(f"{run.flag} {run.path} has come to window {found.window} of {windows}: its policy of now is used")
-        assisted = rule != "target"
-        if run.flag == "--from" and assisted:
-            say(
-                f"--from {run.path} was trained with scaffolds (rule {rule}): all of its contexts count as bootstrapped"
-            )
-        sources.append(Source("scaffold policy" if assisted else "target-start policy", assisted, found.sample()))
-        learned = content_hash(named(found.state), {})
-        hashes.append({"identity": found.config.identity, "window": found.window, "rule": rule, "learned": learned})
-    contexts = bank.train.contexts
-
-    def build() -> tuple[States, dict[str, Any]]:
-        say(f"policy ladder: {ATTEMPTS} attempts of {len(sources)} policies in {len(bank.train)} training contexts")
-        ladder, chosen = build_policy_ladder(family(setting.family), setting, contexts, n_levels, sources, say)
-        return ladder, {**chosen.as_dict(), "runs": hashes}
-
-    made_of = {
-        "runs": hashes,
-        "attempts": ATTEMPTS,
-        "key": KEY,
-        "backend": jax.default_backend(),
-        "code": code_hash(*POLICY_CODE),
-        "libraries": library_versions(POLICY_LIBRARIES),
-    }
-    ladder, about = cached_ladder(setting, contexts, n_levels, "policy", build, made_of, say)
+    runs = [_trained(run, say) for run in _runs(first, fallback)]
+    ladder, about = load_ladder(Wanted(setting, bank.train.contexts, n_levels, runs), source, say)
     say(str(Sources.from_dict(about)))
     return ladder, about
 
 
+def _trained(run: _Run, say: Callable[[str], None]) -> TrainedRun:
+    try:
+        read = trained.load(run.path, say=say)
+    except ValueError as error:
+        raise ValueError(f"{run.flag}: {error}") from error
+    rule, windows = read.config.rule, read.config.windows
+    if read.window < windows:
+        say(f"{run.flag} {run.path} has come to window {read.window} of {windows}: its policy of now is used")
+    learned = content_hash(named(read.state), {})
+    made_of = {"identity": read.config.identity, "window": read.window, "rule": rule, "learned": learned}
+    asked = TrainedRun(read.sample(), rule, made_of)
+    if run.flag == "--from" and asked.assisted:
+        say(f"--from {run.path} was trained with scaffolds (rule {rule}): all of its contexts count as bootstrapped")
+    return asked
+
+
 def _runs(first: str, fallback: str) -> list[_Run]:
-    given = (("--from", first), ("--fallback", fallback))
-    return [_Run(flag, Path(name)) for flag, name in given if name]
+    return [_Run(flag, Path(name)) for flag, name in (("--from", first), ("--fallback", fallback)) if name]
 
 
 def _require_source(run: _Run, setting_key: str, bank_sha256: str) -> None:

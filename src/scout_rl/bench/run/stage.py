@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import jax
 
-from scout_rl.bench.families import family, pure_family
+from scout_rl.bench.families import family
 from scout_rl.bench.families.family import GoalSimulator, States
 from scout_rl.bench.learners import make_learner
 from scout_rl.bench.learners.off_policy import GoalSpace, OffPolicy
@@ -33,7 +33,7 @@ def make_stage(config: RunConfig, chosen: Setting, bank: ContextBank) -> Stage:
     home = family(chosen.family)
     evaluate = evaluator(home, chosen, bank.held_out, learner)
     if not isinstance(learner, OffPolicy):
-        return Stage(jax.jit(learner.init), device_window(pure_family(chosen.family), chosen, learner), evaluate)
+        return Stage(jax.jit(learner.init), device_window(home, chosen, learner), evaluate)
     simulator = cast(GoalSimulator, home.batch_simulator(chosen))
     n_groups = int(bank.train.oracle_group.max()) + 1
     with_signal = config.make_rule().needs_signal

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.bench.families.family import GoalSimulator, PureFamily, States
+from scout_rl.bench.families.family import Family, GoalSimulator, States
 from scout_rl.bench.learners.episodes import GoalEpisodes
 from scout_rl.bench.learners.learner import Learner
 from scout_rl.bench.learners.off_policy import GoalState, OffPolicy
@@ -41,7 +41,7 @@ Window = Callable[[Any, States, NDArray[Any], Any], Played]
 in is used up."""
 
 
-def device_window(family: PureFamily, setting: Setting, learner: Learner) -> Window:
+def device_window(family: Family, setting: Setting, learner: Learner) -> Window:
     """Compile the window of a pure simulator."""
     simulator, batch = family.simulator(setting), family.batch_simulator(setting)
 

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.bench.families.family import Solution, States
-from scout_rl.bench.families.metaworld import contexts, grasp_checks, operator, solver
-from scout_rl.bench.families.metaworld.simulator import Simulator
+from scout_rl.bench.families.family import Family, Solution, States
+from scout_rl.bench.families.metaworld import contexts, operator, solver
+from scout_rl.bench.families.metaworld.simulator import Handle, Simulator
 from scout_rl.bench.families.metaworld.stock import StockTask
-from scout_rl.bench.families.solution_ladder import solution_ladder, time_rungs
+from scout_rl.bench.families.metaworld.tasks import TASKS, stock
+from scout_rl.bench.families.side_view import draw_side
+from scout_rl.bench.families.start_checks import Grasp, check_starts
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
 from scout_rl.ladders.validate import Report
 
+GRASP_STEPS = 30
+"""Without its controls the puck falls within 10 steps, but the light block of the shelf only within 30."""
+STAYS = 0.02
+"""Metres that the resting hand may move in the settling steps."""
+OF_THE_CONTEXT = ("task", "goal", "shelf", "object_start")
+"""Arrays of a state that are the same at every level."""
 
-@dataclass(frozen=True)
-class MetaWorld:
-    """The family's five files behind the contract."""
 
-    key: str = "metaworld"
+class MetaWorld(Family):
+    """The family's files behind the contract."""
+
+    key = "metaworld"
 
     def sample_bank(self, setting: Setting) -> ContextBank:
         """Task vectors within the stock ranges."""
@@ -42,33 +49,60 @@ class MetaWorld:
         """Grasped, or lying part of the way."""
         return operator.starts(bank_contexts, n_levels)
 
-    def solver_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], n_levels: int) -> States:
-        """Fractions of the scripted solution's steps."""
-        return solution_ladder(self.solutions(self.target_starts(bank_contexts)), self.rungs, n_levels)
-
-    def trajectory(self, state: Mapping[str, NDArray[Any]]) -> Solution:
-        """The scripted solution."""
-        return solver.trajectory(state)
-
     def solutions(self, states: Mapping[str, NDArray[Any]]) -> list[Solution]:
-        """The scripted solutions of n states at once."""
-        return [found.solution for found in solver.solved(states)]
-
-    def rungs(self, n_steps: int, n_levels: int) -> NDArray[np.int64]:
-        """Shares of the steps."""
-        return time_rungs(n_steps, n_levels)
+        """The scripted solutions."""
+        return [attempt.solution for attempt in solver.solved(states)]
 
     def as_starts(self, states: Mapping[str, NDArray[Any]]) -> States:
         """With the step counters at 0: nothing else depends on how a state was reached."""
         return {**states, "step_count": np.zeros_like(states["step_count"])}
 
-    def check_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], ladder: States, source: str = "manual") -> Report:
-        """Offline validation; every scaffold of a hand-built ladder that lifts the object has to rest in the grasp."""
-        return grasp_checks.check_ladder(solver.shared_simulator(), ladder, source)
+    def check_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], ladder: States, *, by_hand: bool) -> Report:
+        """Every scaffold of a hand-built ladder that lifts the object has to rest in the grasp.
+
+        A grasp settles with the state's own gripper control held on and without a move: both pads have to press on the
+        object all the time. So a state that lost its actuator controls (the fingers open) or its mocap target (the
+        hand is drawn away) does not pass.
+        """
+        simulator, tasks = solver.shared_simulator(), ladder["task"][:, 0]
+        carried = np.array([TASKS[task].carried for task in tasks])
+
+        def inside(state: Handle) -> NDArray[np.bool_]:
+            """The object in the hand's workspace, on the table or above it."""
+            low = state.mocap_low * [1, 1, 0]
+            place = simulator.observe(state)["achieved_goal"]
+            return np.asarray(((place >= low) & (place <= state.mocap_high)).all(axis=1))
+
+        def keep_closed(state: Handle, starts: States) -> Handle:
+            return simulator.step(state, np.pad(starts["ctrl"][:, :1], ((0, 0), (3, 0))))[0]
+
+        return check_starts(
+            simulator,
+            ladder,
+            inside=inside,
+            as_starts=self.as_starts,
+            shared=OF_THE_CONTEXT,
+            kinds=[TASKS[task].name for task in tasks],
+            grasp=Grasp(
+                holds=simulator.pads_touch,
+                possible=carried,
+                needed=carried & by_hand,
+                settle=(keep_closed,),
+                steps=GRASP_STEPS,
+                rest=STAYS,
+            ),
+        )
 
     def stock_env(self, setting: Setting, context: Mapping[str, NDArray[Any]], *, pixels: int = 0) -> StockTask:
         """The unmodified environment, started in the context."""
         return StockTask(solver.HORIZON, context, pixels)
+
+    def sketch(self, axis: Any, state: States, target: States) -> None:
+        """From the side."""
+        simulator, task = solver.shared_simulator(), int(state["task"])
+        seen = simulator.observe(simulator.reset_to({name: a[None] for name, a in state.items()}))["observation"][0]
+        shelf = stock(task).shelf is not None
+        draw_side(axis, seen[:3], seen[4:7], state["goal"], table=0.0, shelf=shelf)
 
 
 FAMILY = MetaWorld()

@@ -81,12 +81,6 @@ def solved(states: Mapping[str, Array]) -> list[Attempt]:
     return attempts
 
 
-def trajectory(state: Mapping[str, Array]) -> Solution:
-    """A solution from one state."""
-    (found,) = solved({name: np.asarray(array)[None] for name, array in state.items()})
-    return found.solution
-
-
 def along_the_path(attempts: list[Attempt], n_levels: int) -> States:
     """A ladder at shares of the object's path, through the mechanism that serves any recorded trajectory."""
     return Ladder.from_trajectories([_recorded(a) for a in attempts], level_fractions(n_levels), "path").stack()

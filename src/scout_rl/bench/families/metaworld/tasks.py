@@ -74,7 +74,6 @@ class Stock:
         )
         self.object_geom = int(model.geom("objGeom").id)
         self.pads = tuple(int(model.geom(name).id) for name in ("leftpad_geom", "rightpad_geom"))
-        self.tips = tuple(int(model.site(name).id) for name in ("leftEndEffector", "rightEndEffector"))
         shelf = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, "shelf")
         self.shelf: int | None = shelf if shelf >= 0 else None
         self.context_low: Array = env._random_reset_space.low

@@ -11,13 +11,13 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.bench.families.family import Solution, States
+from scout_rl.bench.families.family import Family, Solution, States
 from scout_rl.bench.families.minigrid import codec, contexts, operator, solver
 from scout_rl.bench.families.minigrid.simulator import Simulator, State, Transition
 from scout_rl.bench.families.minigrid.stock import Stock
-from scout_rl.bench.families.solution_ladder import solution_ladder
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
+from scout_rl.ladders.validate import Report
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,11 @@ def _step(simulator: Simulator, state: State, action: Any) -> Any:
     return jax.vmap(simulator.step)(state, action)
 
 
-@dataclass(frozen=True)
-class MiniGrid:
-    """The family's five files behind the contract."""
+class MiniGrid(Family):
+    """The family's files behind the contract."""
 
-    key: str = "minigrid"
+    key = "minigrid"
+    discrete = True
 
     def sample_bank(self, setting: Setting) -> ContextBank:
         """Stock layouts by seed."""
@@ -86,14 +86,9 @@ class MiniGrid:
         """DoorKey stages, or the route through the rooms."""
         return operator.starts(bank_contexts, n_levels)
 
-    def solver_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], n_levels: int) -> States:
-        """Even fractions of a shortest solution."""
-        solutions = [solver.trajectory(context) for context in solver.each(bank_contexts)]
-        return solution_ladder(solutions, self.rungs, n_levels)
-
-    def trajectory(self, state: Mapping[str, NDArray[Any]]) -> Solution:
-        """A shortest solution."""
-        return solver.trajectory(state)
+    def solutions(self, states: Mapping[str, NDArray[Any]]) -> list[Solution]:
+        """Shortest solutions."""
+        return [solver.trajectory(state) for state in solver.each(states)]
 
     def rungs(self, n_steps: int, n_levels: int) -> NDArray[np.int64]:
         """Even shares of all steps but the last."""
@@ -103,9 +98,17 @@ class MiniGrid:
         """With the step counters at 0: a state has nothing else of its past."""
         return {**states, "step_count": np.zeros_like(states["step_count"])}
 
+    def check_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], ladder: States, *, by_hand: bool) -> Report:
+        """Nothing to ask: whatever the source, starts lie on a solution of their context, and grids restore exactly."""
+        return Report(int(ladder["step_count"].size))
+
     def stock_env(self, setting: Setting, context: Mapping[str, NDArray[Any]], *, pixels: int = 0) -> Stock:
         """The unmodified environment, started from the context's own seed."""
         return Stock(setting, context, pixels)
+
+    def why_sketched(self) -> str:
+        """It is not: the stock renderer needs no GL."""
+        return ""
 
 
 FAMILY = MiniGrid()

@@ -36,11 +36,6 @@ def solve(state: Mapping[str, NDArray[Any]]) -> list[int] | None:
     return None if path is None else [action for _, action in path[:-1]]
 
 
-def remaining_steps(state: Mapping[str, NDArray[Any]]) -> int:
-    """Length of a shortest solution from this state."""
-    return len(trajectory(state).actions)
-
-
 def trajectory(context: Mapping[str, NDArray[Any]]) -> Solution:
     """A shortest solution of a context (or of any state), with every state on its way."""
     path = _search(context)

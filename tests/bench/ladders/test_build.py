@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from scout_rl.bench.families import load_bank
-from scout_rl.bench.ladders import cache as ladder_cache
-from scout_rl.bench.ladders.cache import load_ladder
+from scout_rl.bench.ladders import build as ladder_build
+from scout_rl.bench.ladders.build import Wanted, load_ladder
 from scout_rl.bench.settings.settings import SETTINGS
 
 SETTING = SETTINGS["pointmaze-medium-small"]
@@ -22,6 +22,10 @@ def contexts(tmp_path, monkeypatch):
     return load_bank(SETTING).train.contexts
 
 
+def load(contexts, n_levels=5, source="manual", say=print):
+    return load_ladder(Wanted(SETTING, contexts, n_levels), source, say)[0]
+
+
 def files(tmp_path):
     return sorted((tmp_path / "ladders").iterdir())
 
@@ -31,25 +35,25 @@ def equal(a, b):
 
 
 def test_the_second_time_it_is_read(contexts, tmp_path, monkeypatch):
-    built = load_ladder(SETTING, contexts)
-    monkeypatch.setattr(ladder_cache, "build_ladder", lambda *_: pytest.fail("built again"))
-    assert equal(built, load_ladder(SETTING, contexts))
+    built = load(contexts)
+    monkeypatch.setattr(ladder_build, "build_ladder", lambda *_: pytest.fail("built again"))
+    assert equal(built, load(contexts))
     assert len(files(tmp_path)) == 1
 
 
 def test_other_contexts_levels_sources_and_code_have_files_of_their_own(contexts, tmp_path, monkeypatch):
-    load_ladder(SETTING, contexts)
-    load_ladder(SETTING, contexts, 9)
-    load_ladder(SETTING, contexts, source="solver")
-    load_ladder(SETTING, {name: array[:3] for name, array in contexts.items()})
-    monkeypatch.setattr(ladder_cache, "_code", lambda key: "an edit")
-    load_ladder(SETTING, contexts)
+    load(contexts)
+    load(contexts, 9)
+    load(contexts, source="solver")
+    load({name: array[:3] for name, array in contexts.items()})
+    monkeypatch.setattr(ladder_build, "code_hash", lambda *patterns: "an edit")
+    load(contexts)
     assert len(files(tmp_path)) == 5
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty"])
 def test_a_damaged_file_is_noticed_and_built_again(contexts, tmp_path, damage):
-    built = load_ladder(SETTING, contexts)
+    built = load(contexts)
     (path,) = files(tmp_path)
     content = bytearray(path.read_bytes())
     if damage == "flipped":
@@ -57,10 +61,10 @@ def test_a_damaged_file_is_noticed_and_built_again(contexts, tmp_path, damage):
         content[middle : middle + 500] = bytes(500)
     path.write_bytes({"cut": content[: len(content) // 2], "flipped": content, "empty": b""}[damage])
     said = []
-    assert equal(built, load_ladder(SETTING, contexts, say=said.append))
+    assert equal(built, load(contexts, say=said.append))
     assert any("damaged" in sentence and "built again" in sentence for sentence in said)
     said.clear()
-    assert equal(built, load_ladder(SETTING, contexts, say=said.append))
+    assert equal(built, load(contexts, say=said.append))
     assert not said
 
 
@@ -76,7 +80,7 @@ def test_an_invalid_ladder_is_refused_and_not_kept(contexts, tmp_path, monkeypat
 
     monkeypatch.setattr(pointmaze.PointMaze, "starts", broken)
     with pytest.raises(ValueError, match=r"the manual ladder is invalid: 1 of 80 cells invalid[\s\S]*cell \(3, 2\)"):
-        load_ladder(SETTING, contexts)
+        load(contexts)
     assert not (tmp_path / "ladders").exists() or not files(tmp_path)
 
 
@@ -84,14 +88,14 @@ PROGRAM = """
 import os, signal, sys
 from scout_rl.files import archive
 from scout_rl.bench.families import load_bank
-from scout_rl.bench.ladders.cache import load_ladder
+from scout_rl.bench.ladders.build import Wanted, load_ladder
 from scout_rl.bench.settings.settings import SETTINGS
 whole = archive.Path.write_bytes
 def killed_in_the_middle(path, content):
     whole(path, content[: len(content) // 2])
     os.kill(os.getpid(), signal.SIGKILL)
 archive.Path.write_bytes = killed_in_the_middle
-load_ladder(SETTINGS[sys.argv[1]], load_bank(SETTINGS[sys.argv[1]]).train.contexts)
+load_ladder(Wanted(SETTINGS[sys.argv[1]], load_bank(SETTINGS[sys.argv[1]]).train.contexts, 5))
 """
 
 
@@ -101,6 +105,6 @@ def test_a_kill_in_the_middle_of_writing_leaves_nothing_that_is_read(contexts, t
     assert done.returncode == -signal.SIGKILL
     assert [path.suffix for path in files(tmp_path)] == [".part"]
     said = []
-    ladder = load_ladder(SETTING, contexts, say=said.append)
+    ladder = load(contexts, say=said.append)
     assert not any("damaged" in sentence for sentence in said)
-    assert equal(ladder, load_ladder(SETTING, contexts))
+    assert equal(ladder, load(contexts))

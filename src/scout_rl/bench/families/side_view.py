@@ -1,0 +1,27 @@
+"""A start of a hand and an object as a sketch from the side, for where nothing can be rendered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+
+def draw_side(
+    axis: Any,
+    hand: NDArray[Any],
+    thing: NDArray[Any],
+    goal: NDArray[Any],
+    *,
+    table: float,
+    shelf: bool = False,
+) -> None:
+    """y against z: the table at that height, hand, object and goal, and the board of a shelf that the goal is on."""
+    axis.axhline(table, color="grey", linewidth=1)
+    if shelf:
+        axis.plot([goal[1] - 0.11, goal[1] + 0.08], [0.24, 0.24], color="peru", linewidth=2)
+    axis.plot([hand[1], hand[1]], [hand[2], hand[2] + 0.1], color="black", linewidth=2)
+    axis.plot(thing[1], thing[2], "s", color="tab:blue", markersize=5)
+    axis.plot(goal[1], goal[2], "o", color="tab:red", markersize=4)
+    axis.set_xlim(0.4, 1.0)
+    axis.set_ylim(table - 0.05, table + 0.6)

@@ -1,0 +1,112 @@
+"""Ladders of any source: built and validated once, kept on disk, then read back in less than a second.
+
+A ladder is kept under a hash of everything that it depends on: the contexts, the source, the number of levels, the
+library versions, the machine type and the source text that makes it. A killed process leaves no half-written file; a
+damaged file is noticed, reported and built again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import platform
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import metadata
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl.bench.families import family
+from scout_rl.bench.families.family import Family, States
+from scout_rl.bench.ladders import SOURCES
+from scout_rl.bench.settings.settings import Setting
+from scout_rl.files.archive import content_hash, read_archive, write_archive
+from scout_rl.files.cache import cache_folder, code_hash
+
+LIBRARIES = ("mujoco", "gymnasium-robotics", "metaworld", "minigrid", "numpy")
+CODE = ("bench/ladders/*.py", "bench/families/*.py", "bench/settings/bank.py", "ladders/*.py", "codecs/*.py")
+"""The source text that makes ladders, beside the family's own: what changes there is not read from an old file."""
+
+Say = Callable[[str], None]
+Built = tuple[States, dict[str, Any]]
+"""A ladder [contexts, levels, ...] and JSON values about it."""
+
+
+class Wanted(NamedTuple):
+    """A ladder to build."""
+
+    setting: Setting
+    contexts: Mapping[str, NDArray[Any]]
+    n_levels: int
+    runs: Sequence[Any] = ()
+    """`policy.TrainedRun` in the order in which they are asked, for a source from runs."""
+
+    @property
+    def family(self) -> Family:
+        """The setting's."""
+        return family(self.setting.family)
+
+
+def build_ladder(wanted: Wanted, source: str, say: Say = print) -> Built:
+    """Build it, whatever was kept; unless it comes from runs it is not validated."""
+    built: Built = _file_of(source).build(wanted, say)
+    return built
+
+
+def load_ladder(wanted: Wanted, source: str = "manual", say: Say = print) -> Built:
+    """What ``build_ladder`` gives, from the cache where it is there.
+
+    A ladder with an invalid cell is a ``ValueError`` that lists the problems, and is not kept.
+    """
+    name = f"{wanted.setting.key}-{source}-{wanted.n_levels}-{_key(wanted, source)}.npz"
+    path = cache_folder() / "ladders" / name
+    if path.exists():
+        try:
+            ladder, meta, _ = read_archive(path)
+            return ladder, meta["about"]
+        except ValueError as error:
+            say(f"{error} The ladder is built again.")
+    ladder, about = build_ladder(wanted, source, say)
+    if not SOURCES[source].from_runs:
+        report = wanted.family.check_ladder(wanted.contexts, ladder, by_hand=SOURCES[source].by_hand)
+        if not report.ok:
+            raise ValueError(f"the {source} ladder is invalid: {report}")
+        for warning in report.warnings:
+            say(f"{source} ladder: {warning}")
+    meta = {"kind": "batch ladder", "setting": wanted.setting.key, "source": source, "about": about}
+    write_archive(path, ladder, meta)
+    return ladder, about
+
+
+def library_versions(names: Iterable[str]) -> dict[str, str | None]:
+    """What is installed; None for what is not."""
+    return {name: _version(name) for name in names}
+
+
+def _file_of(source: str) -> Any:
+    return importlib.import_module(f"scout_rl.bench.ladders.{SOURCES[source].module}")
+
+
+def _key(wanted: Wanted, source: str) -> str:
+    setting = wanted.setting
+    meta = {
+        "family": setting.family,
+        "task": setting.task,
+        "n_levels": wanted.n_levels,
+        "source": source,
+        "machine": platform.machine(),
+        "libraries": library_versions(LIBRARIES),
+        "code": code_hash(f"bench/families/{setting.family}/*.py", *CODE),
+        "made_of": _file_of(source).made_of(wanted),
+    }
+    arrays = {name: np.asarray(array) for name, array in wanted.contexts.items()}
+    return hashlib.sha256((content_hash(arrays, {}) + json.dumps(meta, sort_keys=True)).encode()).hexdigest()[:24]
+
+
+def _version(library: str) -> str | None:
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return None
