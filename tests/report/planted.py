@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 
@@ -43,6 +44,12 @@ def steadily(pace, n_levels=5, every=45, high=0.93, low=0.02):
         return np.where(window >= needed, high, low)
 
     return ready
+
+
+def load_labelled(path, labels):
+    """The run at ``path`` with these (group names, group of every training context), or as it is."""
+    run = load(path)
+    return run if labels is None else replace(run, groups=labels[0], context_group=labels[1])
 
 
 def config(setting="planted", rule="scout", seed=100, windows=120, **others):

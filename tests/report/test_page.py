@@ -34,7 +34,7 @@ def planted(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(planted):
-    return report([planted / "runs"], planted / "out", labels=planted / "labels.json")
+    return report([planted / "runs"], planted / "out", groups=planted / "labels.json")
 
 
 def test_what_lies_beside_the_page(page):

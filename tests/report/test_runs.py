@@ -14,7 +14,7 @@ from scout_rl.report.measure.metrics import summarise
 from scout_rl.report.read.labels import oracle_groups, read_labels, training_groups
 from scout_rl.report.read.replay import WORDS, replay
 from scout_rl.report.read.runs import find, load
-from tests.report.planted import config, curve, played_folder, staircase, write_compact
+from tests.report.planted import config, curve, load_labelled, played_folder, staircase, write_compact
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +185,7 @@ def test_a_planted_frontier_summarised(tmp_path):
     every = np.repeat([10, 20], 5)
     frontier = staircase(120, 10, every=every)
     path = write_compact(tmp_path / "x.npz", config(), {"all": curve(60, at=range(0, 121, 20))}, frontier=frontier)
-    found = summarise(load(path, (("fast", "slow"), np.repeat([0, 1], 5))))
+    found = summarise(load_labelled(path, (("fast", "slow"), np.repeat([0, 1], 5))))
     # fast: 9 windows at level 4, 10 at 3, 2 and 1, then 81 at 0; slow: 19, 20, 20, 20, 41
     assert found.level_share.tolist() == pytest.approx(np.array([81 + 41, 30, 30, 30, 28]) / 240)
     assert found.reversals == 0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scout_rl.bench.reproduction import glance, marks
-from scout_rl.bench.reproduction.judging import EXPECTED
+from scout_rl.bench.reproduction.judging import LOSES, NOT_BEHIND, SIDES
 from scout_rl.bench.reproduction.reproduction import write
 from scout_rl.bench.reproduction.verdicts import answer, rows
 from scout_rl.bench.settings.settings import SETTINGS
@@ -19,6 +19,7 @@ from scout_rl.records.compact import find_results
 from scout_rl.report.measure.metrics import summarise
 from scout_rl.report.read.runs import load
 from scout_rl.rules import RULES
+from tests.bench.reproduction.marked import between
 from tests.report.planted import config, curve, write_compact
 
 ROOT = Path(__file__).parents[3]
@@ -62,7 +63,7 @@ def test_the_committed_page_is_what_the_records_give(tmp_path):
 
 
 def table_of(readme):
-    return marks.between(readme, glance.MARK)
+    return between(readme, glance.MARK)
 
 
 def test_a_readme_without_a_place_for_the_table_is_refused(tmp_path):
@@ -87,7 +88,7 @@ def test_every_row_asks_about_something_that_exists():
         assert row.rule in RULES
         names = {group.name for group in SETTINGS[row.setting].groups}
         assert not row.metric.startswith("final:") or row.metric.removeprefix("final:") in names
-        assert row.expect in EXPECTED
+        assert row.expect in ("", *SIDES, NOT_BEHIND, LOSES)
     assert {row.setting for row in asked} >= {"fetch-conflict", "fetch-withingroup", "fetch-air", "metaworld-conflict"}
     assert len({(r.setting, r.rule, r.metric, r.ladder, r.levels, r.preset) for r in asked}) == len(asked)
 

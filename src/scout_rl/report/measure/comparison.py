@@ -17,13 +17,12 @@ from scout_rl.report.measure.tables import MISSING, Table, shown, shown_interval
 BY_MEAN = ("metaworld-conflict",)
 """Settings whose worst-group AUC the paper averages over seeds by the mean; elsewhere it takes the median."""
 PAPER_METRICS = {"auc": "AUC", "worst_auc": "worst AUC", "final": "final", "worst_final": "worst final"}
-Runs = Block[Summary]
 
 
 class Score(NamedTuple):
     """A condition's numbers under the block's common window."""
 
-    condition: Condition[Summary]
+    condition: Condition
     auc: NDArray[np.float64]
     """``[seeds]``, as all below."""
     worst_auc: NDArray[np.float64]
@@ -38,28 +37,28 @@ class Score(NamedTuple):
         return dict(zip(self.condition.seeds, values.tolist(), strict=True))
 
 
-def evaluated(block: Runs) -> Runs | None:
+def evaluated(block: Block) -> Block | None:
     """The block's finished runs with a held-out curve; None where there is none."""
     return _only(block, lambda run: run.evaluated and run.about.finished)
 
 
-def finished(block: Runs) -> Runs | None:
+def finished(block: Block) -> Block | None:
     """The block's finished runs, evaluated or not; None where there is none."""
     return _only(block, lambda run: run.about.finished)
 
 
-def _only(block: Runs, wanted: Callable[[Summary], bool]) -> Runs | None:
+def _only(block: Block, wanted: Callable[[Summary], bool]) -> Block | None:
     kept = [Condition(c.rule, c.label, tuple(filter(wanted, c.runs))) for c in block.conditions]
     kept = [c for c in kept if c.runs]
     return Block(block.setting, block.label, block.fields, tuple(kept)) if kept else None
 
 
-def window_of(block: Runs) -> tuple[int, int]:
+def window_of(block: Block) -> tuple[int, int]:
     """The common window of the block's runs."""
     return common_window(run.at for condition in block.conditions for run in condition.runs)
 
 
-def scores(block: Runs) -> list[Score]:
+def scores(block: Block) -> list[Score]:
     """Every condition's numbers, each paired with the reference's."""
     window = window_of(block)
     made = [_score(condition, window) for condition in block.conditions]
@@ -82,7 +81,7 @@ def with_family(blocks: Sequence[list[Score]]) -> list[list[Score]]:
     return [[s if s.paired is None else s._replace(holm=next(adjusted)) for s in block] for block in blocks]
 
 
-def _score(condition: Condition[Summary], window: tuple[int, int]) -> Score:
+def _score(condition: Condition, window: tuple[int, int]) -> Score:
     runs = condition.runs
     return Score(
         condition,
@@ -100,7 +99,7 @@ def over_seeds(setting: str) -> tuple[str, Callable[..., NDArray[np.float64]]]:
     return ("mean", np.mean) if setting in BY_MEAN else ("median", np.median)
 
 
-def comparison_table(block: Runs, found: list[Score]) -> Table:
+def comparison_table(block: Block, found: list[Score]) -> Table:
     """One row a condition: success, worst group, paired difference, time to solve, the paper's numbers."""
     window = window_of(block)
     groups = list(block.conditions[0].runs[0].groups)
@@ -125,7 +124,7 @@ def comparison_table(block: Runs, found: list[Score]) -> Table:
 
 
 def _comparison_row(
-    block: Runs, s: Score, groups: list[str], reduce: Callable[..., NDArray[np.float64]], *, is_first: bool
+    block: Block, s: Score, groups: list[str], reduce: Callable[..., NDArray[np.float64]], *, is_first: bool
 ) -> list[str]:
     runs, many = s.condition.runs, len(groups) > 1
     finals = [mean_sd(np.array([run.groups[g][-1] for run in runs])) for g in groups] if many else []
@@ -149,15 +148,14 @@ def windows_to_solve(runs: Sequence[Summary]) -> str:
     return f"{np.median(when):.0f} ({len(when)}/{len(runs)})" if when else f"{MISSING} (0/{len(runs)})"
 
 
-def paper_cell(block: Runs, condition: Condition[Summary]) -> str:
+def paper_cell(block: Block, condition: Condition) -> str:
     """What the paper prints for this setting, rule and ladder; the sign for none where it prints nothing.
 
     The paper's numbers are of rules with their own constants.
     """
     if not condition.own_constants:
         return MISSING
-    ladder, levels = block.fields.get("ladder", "manual"), int(block.fields.get("levels", 5))
-    found = {m: paper.number(block.setting, condition.rule, m, ladder, levels) for m in PAPER_METRICS}
+    found = {m: paper.number(block.setting, condition.rule, m, block.ladder, block.levels) for m in PAPER_METRICS}
     told = [f"{PAPER_METRICS[m]} {n}" for m, n in found.items() if n is not None]
     sources = sorted({n.source for n in found.values() if n is not None})
     return f"{', '.join(told)} ({'; '.join(sources)})" if told else MISSING
@@ -170,7 +168,7 @@ def mean_sd(values: NDArray[np.float64]) -> str:
     return f"{values.mean():.2f} ± {values.std(ddof=1):.2f}"
 
 
-def _missing(block: Runs) -> list[str]:
+def _missing(block: Block) -> list[str]:
     lacking = [
         f"{c.label} {', '.join(str(s) for s in block.seeds if s not in c.seeds)}"
         for c in block.conditions
@@ -179,7 +177,7 @@ def _missing(block: Runs) -> list[str]:
     return [f"Missing seeds: {'; '.join(lacking)}."] if lacking else []
 
 
-def mechanism_table(block: Runs) -> Table:
+def mechanism_table(block: Block) -> Table:
     """One row a condition: time at each level, and for frontiers dispersion, reversals and where they ended."""
     levels = max(run.about.n_levels for c in block.conditions for run in c.runs)
     names = list(next((run.dispersion for c in block.conditions for run in c.runs if run.dispersion), {}))
@@ -199,7 +197,7 @@ def mechanism_table(block: Runs) -> Table:
     return Table(f"{block.label}: where training happened", header, rows, [note, *[told] * from_policies])
 
 
-def _mechanism_row(block: Runs, c: Condition[Summary], levels: int, names: Sequence[str]) -> list[str]:
+def _mechanism_row(block: Block, c: Condition, levels: int, names: Sequence[str]) -> list[str]:
     def mean(values: Sequence[float | None]) -> str:
         known = [v for v in values if v is not None]
         return shown(float(np.mean(known))) if known else MISSING

@@ -13,42 +13,32 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 from scout_rl import rules
 from scout_rl.bench.settings.settings import SCHEDULES, SETTINGS
 from scout_rl.records.stored import SOURCES
-from scout_rl.report.measure.names import block_labels, bracket, differing, told_apart
+from scout_rl.report.measure.metrics import Summary
+from scout_rl.report.measure.names import USUAL, block_labels, bracket, differing, told_apart
 from scout_rl.report.read.run import About
 
 NOT_IDENTITY = ("seed", "checkpoint_every")
 OF_THE_RULE = ("rule", "constants")
 REFERENCE = "scout"
-ADDED_LATER = {"preset": "tuned"}
+TUNED = "tuned"
+ADDED_LATER = {"preset": TUNED}
 """Fields that the first records do not have, with what they were."""
 LEARNER_ADDED_LATER = {"clip_targets": False, "random_each": False, "random_hold": 1, "target_entropy": -1.0}
 """The same for the learner's constants."""
 
 
-class Described(Protocol):
-    """Anything that says which run it comes from."""
-
-    @property
-    def about(self) -> About:
-        """The run."""
-        ...
-
-
-R = TypeVar("R", bound=Described)
-
-
 @dataclass(frozen=True)
-class Condition(Generic[R]):
+class Condition:
     """A rule with its constants under one protocol, and its runs by seed."""
 
     rule: str
     label: str
-    runs: tuple[R, ...]
+    runs: tuple[Summary, ...]
 
     @property
     def seeds(self) -> list[int]:
@@ -73,20 +63,20 @@ class Condition(Generic[R]):
 
 
 @dataclass(frozen=True)
-class Block(Generic[R]):
+class Block:
     """All conditions of one protocol: what one table compares."""
 
     setting: str
     label: str
     fields: dict[str, Any]
     """What the conditions share."""
-    conditions: tuple[Condition[R], ...]
+    conditions: tuple[Condition, ...]
 
-    def of(self, rule: str) -> Condition[R] | None:
+    def of(self, rule: str) -> Condition | None:
         """The condition of that rule with the rule's own constants, of several the first; None where there is none."""
         return next(iter(self.all_of(rule)), None)
 
-    def all_of(self, rule: str) -> list[Condition[R]]:
+    def all_of(self, rule: str) -> list[Condition]:
         """All that may pass for that rule with its own constants: the most runs first, then by label.
 
         There are several where a setting is not in our table or a record leaves constants out.
@@ -101,18 +91,38 @@ class Block(Generic[R]):
         return f"this is of {found[0]}, chosen by the number of runs; {', '.join(found[1:])} may be the rule's own too"
 
     @property
+    def ladder(self) -> str:
+        """Hand-built where nothing is said."""
+        return str(self.fields.get("ladder", USUAL["ladder"]))
+
+    @property
+    def levels(self) -> int:
+        """Five where nothing is said."""
+        return int(self.fields.get("levels", USUAL["levels"]))
+
+    @property
+    def preset(self) -> str:
+        """Ours where nothing is said."""
+        return str(self.fields.get("preset", TUNED))
+
+    @property
+    def size(self) -> int:
+        """Runs in it."""
+        return sum(len(condition.runs) for condition in self.conditions)
+
+    @property
     def seeds(self) -> list[int]:
         """Of any condition, in order."""
         return sorted({seed for condition in self.conditions for seed in condition.seeds})
 
 
-def reference(conditions: Iterable[Condition[R]]) -> Condition[R] | None:
+def reference(conditions: Iterable[Condition]) -> Condition | None:
     """What the others are compared with: SCOUT with its own constants, else its first variant; None without SCOUT."""
     found = [c for c in conditions if c.rule == REFERENCE]
     return next(iter(_by_size(c for c in found if c.own_constants)), found[0] if found else None)
 
 
-def _by_size(conditions: Iterable[Condition[R]]) -> list[Condition[R]]:
+def _by_size(conditions: Iterable[Condition]) -> list[Condition]:
     return sorted(conditions, key=lambda c: (-len(c.runs), c.label))
 
 
@@ -153,9 +163,9 @@ def _any_seed(source: str, seed: int) -> str:
     return folder + slash + re.sub(rf"(?<!\d){seed}(?!\d)", "{seed}", name, count=1)
 
 
-def group(runs: Iterable[R]) -> list[Block[R]]:
+def group(runs: Iterable[Summary]) -> list[Block]:
     """Sort runs into blocks and conditions; the same run twice is refused, since it would count twice."""
-    blocks: dict[str, dict[str, list[R]]] = defaultdict(lambda: defaultdict(list))
+    blocks: dict[str, dict[str, list[Summary]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
         fields = identity(run.about)
         shared = {k: v for k, v in fields.items() if k not in OF_THE_RULE}
@@ -169,7 +179,7 @@ def _key(fields: dict[str, Any]) -> str:
     return json.dumps(fields, sort_keys=True, default=str)
 
 
-def _block(fields: dict[str, Any], label: str, found: dict[str, list[R]]) -> Block[R]:
+def _block(fields: dict[str, Any], label: str, found: dict[str, list[Summary]]) -> Block:
     played = [json.loads(key) for key in found]
     labels = told_apart([_condition_label(rule, played, own_schedule(fields)) for rule in played], list(found))
     conditions = []
@@ -189,7 +199,7 @@ def _condition_label(rule: dict[str, Any], played: Sequence[dict[str, Any]], sch
     return f"{rule['rule']}{bracket(told)}"
 
 
-def _once_each(runs: Sequence[R]) -> None:
+def _once_each(runs: Sequence[Summary]) -> None:
     if runs and runs[0].about.kind == "log_dir":
         return  # the curriculum's seed is not the learner's: two folders may well share it
     for one, other in pairwise(runs):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,12 +33,12 @@ class About:
     """Closed."""
     budget: int
     """Windows that it was to have; those it has, where nobody said."""
-    environment_steps: int
-    """0 where unknown."""
-    seconds: float
-    """Wall time of all windows; 0 where unknown."""
     ran_on: dict[str, Any]
     """Backend, processor, cores, threads; empty where nobody wrote it down."""
+    environment_steps: int = 0
+    """0 where unknown."""
+    seconds: float = 0.0
+    """Wall time of all windows; 0 where unknown."""
     first: int = 0
     """Number of the first recorded window; above 0 where a curriculum was restored into a new ``log_dir``."""
     last_evaluation: int | None = None
@@ -92,15 +92,15 @@ class Run:
     """Names of the evaluation groups; empty where unknown."""
     context_group: NDArray[np.int64] | None
     """``[contexts]``: index into ``groups``; None where unknown."""
-    evaluated_at: NDArray[np.int64]
+    evaluated_at: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """``[evaluations]``: windows closed; empty where the run had no held-out evaluation."""
-    held_out: NDArray[np.float64]
+    held_out: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     """``[evaluations]``: success over all held-out contexts."""
-    held_out_groups: dict[str, NDArray[np.float64]]
+    held_out_groups: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     """The same by evaluation group."""
-    steps_at: NDArray[np.int64]
+    steps_at: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """``[windows]``: environment steps so far; empty where unknown."""
-    seconds_at: NDArray[np.float64]
+    seconds_at: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     """``[windows]``: wall time so far; empty where unknown, in proportion to windows for a compact record."""
 
     def __post_init__(self) -> None:
