@@ -29,6 +29,7 @@ def report(
         groups: JSON list with a group name for every training context, for records that are not of our settings.
     """
     _plotting()
+    from scout_rl.bench.reproduction.catalogue import catalogue
     from scout_rl.report.build import report as build
     from scout_rl.report.read.runs import find
 
@@ -38,7 +39,9 @@ def report(
     columns = TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         line = bar.add_task("", total=len(records))
-        page = build(records, out, groups=groups, tell=lambda done: bar.update(line, completed=done))
+        page = build(
+            records, out, groups=groups, catalogue=catalogue(), tell=lambda done: bar.update(line, completed=done)
+        )
     print(page)
     return 0
 
@@ -58,7 +61,7 @@ def diagnose(runs: Records, /, *, groups: Path | None = None) -> int:
     found = find(runs)
     judged = False
     for i, path in enumerate(found):
-        run = load(path, groups)
+        run = load(path, groups=groups)
         if run.about.windows or len(found) == 1:
             told, judged = judge(run).sentences(), True
         else:

@@ -87,7 +87,7 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
         """
         from scout_rl.bench.run.config import RunConfig
         from scout_rl.bench.run.path import run_path
-        from scout_rl.bench.settings.settings import SCHEDULES
+        from scout_rl.rules.rule import SCHEDULES
 
         if setting != named:
             raise ValueError(f"the setting is {setting!r}, but its flags were taken from {named!r}: put SETTING first")

@@ -22,7 +22,8 @@ from scout_rl.report.measure.names import file_names
 from scout_rl.report.measure.retention import retention_table
 from scout_rl.report.measure.solving import solving_table
 from scout_rl.report.measure.tables import Table, as_csv, latex, markdown
-from scout_rl.report.read.runs import find, load
+from scout_rl.report.read.catalogue import Catalogue
+from scout_rl.report.read.runs import NOTHING, find, load
 from scout_rl.report.show.figures import draw_all, save
 from scout_rl.report.show.heat import encode
 from scout_rl.report.show.page import Entry, Part, render
@@ -41,6 +42,7 @@ def report(
     out: Path,
     *,
     groups: Path | None = None,
+    catalogue: Catalogue = NOTHING,
     tell: Callable[[int], None] = lambda done: None,
 ) -> Path:
     """Write ``out/index.html``, ``out/tables`` and ``out/figures``; returns the page."""
@@ -48,7 +50,7 @@ def report(
     runs: dict[str, Summary] = {}
     maps: dict[str, HeatMap] = {}
     for i, path in enumerate(records):
-        run = load(path, groups)
+        run = load(path, groups=groups, catalogue=catalogue)
         runs[run.about.name] = summarise(run)
         maps[run.about.name] = run.groups, encode(run, detailed=len(records) <= DETAILED)
         tell(i + 1)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from scout_rl.bench.reproduction.catalogue import catalogue
 from scout_rl.bench.reproduction.marks import put_into
 from scout_rl.records.compact import KINDS
 from scout_rl.report.measure.comparison import evaluated, scores, window_of
@@ -64,8 +65,9 @@ def write(records: Path, docs: Path, reasons: Path | None = None) -> Path:
     """Write ``docs/pairs.md`` and its figures; the table of the evidence gate goes into ``reasons`` as well."""
     probes: dict[str, str] = {}
     summaries = []
+    known = catalogue()
     for path in find([records]):
-        run = load(path)
+        run = load(path, catalogue=known)
         summaries.append(summarise(run))
         probes[run.about.name] = probes_of(run)
     found = list(comparisons(summaries))

@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 
 from scout_rl.bench.reproduction import paper
+from scout_rl.bench.reproduction.catalogue import catalogue
 from scout_rl.bench.reproduction.durations import durations_table
 from scout_rl.bench.reproduction.glance import MARK, glance_table
 from scout_rl.bench.reproduction.headline import headline
@@ -67,7 +68,8 @@ GLANCE = """Held-out success of the worst group at the end, mean over seeds; in 
 
 def write(results: Path, docs: Path, readme: Path | None = None) -> Path:
     """Write ``docs/reproduction.md`` and its figures; the table of all settings goes into the README as well."""
-    summaries = [summarise(load(path)) for path in find([results])]
+    known = catalogue()
+    summaries = [summarise(load(path, catalogue=known)) for path in find([results])]
     blocks = [b for b in (evaluated(block) for block in group(summaries)) if b is not None]
     answers = [answer(row, blocks) for row in rows()]
     glance = glance_table(list(dict.fromkeys(a.row.setting for a in answers)), blocks)

@@ -6,15 +6,14 @@ by the rules of ``judging``; nobody types one in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scout_rl.bench.reproduction import judging, paper
 from scout_rl.report.measure.choice import Choice, alike, choose, fitting
-from scout_rl.report.measure.comparison import BY_MEAN, window_of
+from scout_rl.report.measure.comparison import over_seeds, window_of
 from scout_rl.report.measure.conditions import Block, Condition
 from scout_rl.report.measure.metrics import SOLVED, Summary
 from scout_rl.report.measure.retention import retention
@@ -94,8 +93,7 @@ def answer(row: Row, blocks: Sequence[Block]) -> Answer:
     if choice is None or mine is None:
         return told
     block = choice.block
-    mean = row.setting in BY_MEAN or not row.metric.endswith("auc")
-    reduce: Callable[..., NDArray[np.float64]] = np.mean if mean else np.median
+    reduce = over_seeds(block)[1] if row.metric.endswith("auc") else np.mean
     value = _values(row, block, mine)
     ours = bootstrap(np.array(list(value.values())), reduce, generator())
     doubt = _joined(choice.doubt, block.doubt(row.rule))

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from scout_rl import rules
 from scout_rl.bench.learners import learner_constants, make_learner
 from scout_rl.bench.settings.presets import Preset, preset_constants
-from scout_rl.bench.settings.settings import SCHEDULES, Setting, setting
-from scout_rl.rules.rule import Rule, require
+from scout_rl.bench.settings.settings import Setting, setting
+from scout_rl.rules.rule import SCHEDULES, Rule, require
 
 
 @dataclass(frozen=True, kw_only=True)

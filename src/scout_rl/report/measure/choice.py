@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from scout_rl.bench.settings.bank import pinned_hashes
-from scout_rl.bench.settings.presets import PRESETS, preset_constants
-from scout_rl.bench.settings.settings import SETTINGS
 from scout_rl.report.measure.conditions import LEARNER_ADDED_LATER, TUNED, Block
 from scout_rl.report.measure.names import USUAL
 
-OTHERS = tuple(name for name in PRESETS if name != TUNED)
 Key = Callable[[Block], tuple[bool, ...]]
 
 
@@ -36,7 +32,7 @@ def fitting(blocks: Sequence[Block], setting: str, ladder: str, levels: int, pre
         b
         for b in blocks
         if (b.setting, b.ladder, b.levels) == (setting, ladder, levels)
-        and (b.preset if b.preset in OTHERS else "") == preset
+        and (b.preset if b.preset != TUNED else "") == preset
     ]
 
 
@@ -65,19 +61,19 @@ def stands_for_its_setting(blocks: Sequence[Block]) -> Choice | None:
 
 
 def own_parts(block: Block) -> tuple[bool, ...]:
-    """Whether learner, budget, bank, rollouts a window and the preset's constants are those of the setting's table."""
-    own, fields = SETTINGS.get(block.setting), block.fields
+    """Whether learner, budget, bank, rollouts per window and the preset's constants are the setting's own."""
+    own, fields = block.known, block.fields
     if own is None:
         return (False,) * 5
-    algorithm, preset = fields.get("algorithm") or own.learner, block.preset
-    there = {**LEARNER_ADDED_LATER, **fields.get("learner", {})}
-    asked = preset_constants(own, algorithm, preset) if preset in PRESETS else {}
+    algorithm = fields.get("algorithm") or own.learner
+    constants = {**LEARNER_ADDED_LATER, **fields.get("learner", {})}
+    asked = own.presets.get((algorithm, block.preset), {})
     return (
         algorithm == own.learner,
         fields.get("windows") == own.windows,
-        fields.get("bank") == pinned_hashes().get(block.setting),
-        fields.get("episodes") == own.episodes_per_window,
-        all(there.get(name) == value for name, value in asked.items()),
+        fields.get("bank") == own.bank_sha256,
+        fields.get("episodes") == own.episodes,
+        all(constants.get(name) == value for name, value in asked.items()),
     )
 
 

@@ -1,4 +1,4 @@
-"""The tables of one block of runs: what is printed, beside what the paper prints."""
+"""The tables of one block of runs: what is printed, beside what a paper prints where one does."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.bench.reproduction import paper
 from scout_rl.report.measure.conditions import Block, Condition, reference
 from scout_rl.report.measure.metrics import SOLVED, Summary, common_window
 from scout_rl.report.measure.statistics import Paired, bootstrap, generator, holm, paired
 from scout_rl.report.measure.tables import MISSING, Table, shown, shown_interval, shown_seeds
 
-BY_MEAN = ("metaworld-conflict",)
-"""Settings whose worst-group AUC the paper averages over seeds by the mean; elsewhere it takes the median."""
 PAPER_METRICS = {"auc": "AUC", "worst_auc": "worst AUC", "final": "final", "worst_final": "worst final"}
 
 
@@ -94,23 +91,26 @@ def _score(condition: Condition, window: tuple[int, int]) -> Score:
     )
 
 
-def over_seeds(setting: str) -> tuple[str, Callable[..., NDArray[np.float64]]]:
-    """How the paper reduces worst-group AUC over seeds in this setting."""
-    return ("mean", np.mean) if setting in BY_MEAN else ("median", np.median)
+def over_seeds(block: Block) -> tuple[str, Callable[..., NDArray[np.float64]]]:
+    """How areas are averaged over seeds: by the median, unless the setting is known for the mean."""
+    return ("mean", np.mean) if block.known is not None and block.known.by_mean else ("median", np.median)
 
 
 def comparison_table(block: Block, found: list[Score]) -> Table:
-    """One row a condition: success, worst group, paired difference, time to solve, the paper's numbers."""
+    """One row per condition: success, worst group, paired difference, time to solve; what a paper prints, if any."""
     window = window_of(block)
     groups = list(block.conditions[0].runs[0].groups)
     many = len(groups) > 1
-    word, reduce = over_seeds(block.setting)
+    word, reduce = over_seeds(block)
     header = ["rule", "n", "final", *([*(f"final {g}" for g in groups), "worst final"] if many else [])]
     header += [f"AUC ({word})", *([f"worst-group AUC ({word})"] if many else [])]
     first = reference_of(found)
     ours = "SCOUT" if first is None else first.condition.reference_name
-    header += [f"Δ {ours} − rule [95%]", "wins", "p", "p Holm", f"solved (≥ {SOLVED})", "windows to solve", "paper"]
+    header += [f"Δ {ours} − rule [95%]", "wins", "p", "p Holm", f"solved (≥ {SOLVED})", "windows to solve"]
     rows = [_comparison_row(block, s, groups, reduce, is_first=s is first) for s in found]
+    printed = [printed_cell(block, s.condition) for s in found]
+    if set(printed) != {MISSING}:
+        header, rows = [*header, "paper"], [[*row, cell] for row, cell in zip(rows, printed, strict=True)]
     notes = [
         f"AUC over windows {window[0]} to {window[1]}, which all runs share, divided by its length. Final: mean ± s.d. "
         "over seeds. "
@@ -139,7 +139,7 @@ def _comparison_row(
         cells += [shown_interval(s.paired.difference, 3, sign=True), f"{s.paired.wins}/{s.paired.n}"]
         cells += [f"{s.paired.p:.3f}", shown(s.holm, 3)]
     solved = f"{int((s.worst_final >= SOLVED).sum())}/{len(runs)}"
-    return [*cells, solved, windows_to_solve(runs), paper_cell(block, s.condition)]
+    return [*cells, solved, windows_to_solve(runs)]
 
 
 def windows_to_solve(runs: Sequence[Summary]) -> str:
@@ -148,17 +148,20 @@ def windows_to_solve(runs: Sequence[Summary]) -> str:
     return f"{np.median(when):.0f} ({len(when)}/{len(runs)})" if when else f"{MISSING} (0/{len(runs)})"
 
 
-def paper_cell(block: Block, condition: Condition) -> str:
-    """What the paper prints for this setting, rule and ladder; the sign for none where it prints nothing.
+def printed_cell(block: Block, condition: Condition) -> str:
+    """What a paper prints for this setting, rule and ladder; the sign for none where it prints nothing.
 
-    The paper's numbers are of rules with their own constants.
+    Its numbers are of rules with their own constants.
     """
-    if not condition.own_constants:
+    if block.known is None or not condition.own_constants:
         return MISSING
-    found = {m: paper.number(block.setting, condition.rule, m, block.ladder, block.levels) for m in PAPER_METRICS}
-    told = [f"{PAPER_METRICS[m]} {n}" for m, n in found.items() if n is not None]
-    sources = sorted({n.source for n in found.values() if n is not None})
-    return f"{', '.join(told)} ({'; '.join(sources)})" if told else MISSING
+    told = {
+        name: block.known.printed[key]
+        for metric, name in PAPER_METRICS.items()
+        if (key := (condition.rule, metric, block.ladder, block.levels)) in block.known.printed
+    }
+    numbers = ", ".join(f"{name} {number.text}" for name, number in told.items())
+    return f"{numbers} ({'; '.join(sorted({number.source for number in told.values()}))})" if told else MISSING
 
 
 def mean_sd(values: NDArray[np.float64]) -> str:

@@ -16,11 +16,12 @@ from itertools import pairwise
 from typing import Any
 
 from scout_rl import rules
-from scout_rl.bench.settings.settings import SCHEDULES, SETTINGS
 from scout_rl.records.stored import SOURCES
 from scout_rl.report.measure.metrics import Summary
 from scout_rl.report.measure.names import USUAL, block_labels, bracket, differing, told_apart
+from scout_rl.report.read.catalogue import Known
 from scout_rl.report.read.run import About
+from scout_rl.rules.rule import SCHEDULES
 
 NOT_IDENTITY = ("seed", "checkpoint_every")
 OF_THE_RULE = ("rule", "constants")
@@ -53,8 +54,8 @@ class Condition:
     @property
     def changed(self) -> dict[str, Any]:
         """Its constants that are not the rule's own."""
-        config = self.runs[0].about.config
-        return changed(self.rule, config.get("constants", {}), own_schedule(config))
+        about = self.runs[0].about
+        return changed(self.rule, about.config.get("constants", {}), own_schedule(about))
 
     @property
     def reference_name(self) -> str:
@@ -79,7 +80,7 @@ class Block:
     def all_of(self, rule: str) -> list[Condition]:
         """All that may pass for that rule with its own constants: the most runs first, then by label.
 
-        There are several where a setting is not in our table or a record leaves constants out.
+        There are several where nothing is known of a setting or a record leaves constants out.
         """
         return _by_size(c for c in self.conditions if c.rule == rule and c.own_constants)
 
@@ -89,6 +90,11 @@ class Block:
         if len(found) < 2:
             return ""
         return f"this is of {found[0]}, chosen by the number of runs; {', '.join(found[1:])} may be the rule's own too"
+
+    @property
+    def known(self) -> Known | None:
+        """What the catalogue says of its setting."""
+        return self.conditions[0].runs[0].about.known
 
     @property
     def ladder(self) -> str:
@@ -135,18 +141,17 @@ def changed(rule: str, constants: dict[str, Any], schedule: int | None) -> dict[
     return {k: v for k, v in constants.items() if usual.get(k) != v}
 
 
-def own_schedule(config: dict[str, Any]) -> int | None:
-    """Length of a shared schedule in a run of this setting and budget; None for a setting that is not in our table."""
-    own = SETTINGS.get(config.get("setting", ""))
-    return None if own is None else own.schedule(int(config.get("windows") or own.windows))
+def own_schedule(about: About) -> int | None:
+    """Length of a shared schedule in a run of this setting and budget; None for a setting that nothing is known of."""
+    return None if about.known is None else about.known.schedule(about.config.get("windows", 0))
 
 
 def identity(about: About) -> dict[str, Any]:
     """The config's fields that count, without empty ones, so that a field added later does not part old from new."""
     fields = {k: v for k, v in about.config.items() if k not in NOT_IDENTITY and v not in (None, "", {}, [])}
     fields = {k: v for k, v in fields.items() if v != ADDED_LATER.get(k)}
-    own = SETTINGS.get(fields.get("setting", ""))
-    if own is not None and fields.get("algorithm") == own.learner:  # the setting says it, and the first records do not
+    own = None if about.known is None else about.known.learner
+    if own is not None and fields.get("algorithm") == own:  # the setting says it, and the first records do not
         del fields["algorithm"]
     if "learner" in fields:
         fields["learner"] = {k: v for k, v in fields["learner"].items() if v != LEARNER_ADDED_LATER.get(k)}
@@ -181,7 +186,8 @@ def _key(fields: dict[str, Any]) -> str:
 
 def _block(fields: dict[str, Any], label: str, found: dict[str, list[Summary]]) -> Block:
     played = [json.loads(key) for key in found]
-    labels = told_apart([_condition_label(rule, played, own_schedule(fields)) for rule in played], list(found))
+    schedule = own_schedule(next(iter(found.values()))[0].about)
+    labels = told_apart([_condition_label(rule, played, schedule) for rule in played], list(found))
     conditions = []
     for rule, name, runs in zip(played, labels, found.values(), strict=True):
         ordered = tuple(sorted(runs, key=lambda run: run.about.seed))

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,13 @@ from scout_rl.records.compact import KINDS, unpack
 from scout_rl.records.evaluations import read_evaluations
 from scout_rl.records.stored import RUN, read_curriculum, read_json, read_run, read_table
 from scout_rl.records.tables import CONFIG, WINDOWS, Records
-from scout_rl.report.read.labels import n_train, read_labels, training_groups
+from scout_rl.report.read.catalogue import Catalogue
+from scout_rl.report.read.labels import numbered, read_labels
 from scout_rl.report.read.run import About, Moves, Played, Run
 from scout_rl.rules.cells import Event
 
 LADDER = "ladder.json"
+NOTHING: Catalogue = MappingProxyType({})
 
 
 def find(paths: Sequence[Path]) -> list[Path]:
@@ -35,11 +38,12 @@ def find(paths: Sequence[Path]) -> list[Path]:
     return list(found)
 
 
-def load(path: Path, groups: Path | None = None) -> Run:
-    """Read one record of any kind; a file of ``groups`` (`read_labels`) replaces those of the settings table."""
+def load(path: Path, *, groups: Path | None = None, catalogue: Catalogue = NOTHING) -> Run:
+    """Read one record of any kind; a file of ``groups`` (`read_labels`) replaces the labels that it holds."""
     with reading(path):
         read = _compact if not path.is_dir() else _folder if (path / RUN).exists() else _log_dir
         run = read(path)
+    run = replace(run, about=replace(run.about, known=catalogue.get(run.about.setting)))
     if groups is None or not run.about.windows:
         return run
     names, of = read_labels(groups, run.about.n_contexts)
@@ -68,15 +72,15 @@ def _is_ours(path: Path) -> bool:
 def _compact(path: Path) -> Run:
     read = unpack(path)
     windows, rollouts = read.context.shape
-    if read.frontier is None:
-        n_contexts = max(int(read.context.max()) + 1, n_train(read.about["config"]["setting"]))
-    else:
+    n_contexts = _labelled(read.about) or int(read.context.max()) + 1
+    if read.frontier is not None:
         n_contexts = read.frontier.shape[1]
     about = _about(path, "compact", read.about, n_contexts, windows)
     index = np.repeat(np.arange(windows, dtype=np.int32), rollouts)
     window, context, kind = read.moves.T
     return _run(
         about,
+        read.about,
         read.ladder,
         played=Played(
             index, read.context.reshape(-1).astype(np.int32), read.level.reshape(-1), read.success.reshape(-1)
@@ -95,8 +99,8 @@ def _folder(path: Path) -> Run:
     told = read_run(path)
     if not (path / CONFIG).exists() and not (path / WINDOWS).exists():
         # it has said what it is and has no curriculum yet, as while its ladder is built
-        about = _about(path, "folder", told, n_train(told["config"]["setting"]), 0)
-        return _run(about, played=_played([]), frontier=None, moves=_event_moves([], 0))
+        about = _about(path, "folder", told, _labelled(told), 0)
+        return _run(about, told, played=_played([]), frontier=None, moves=_event_moves([], 0))
     records = read_curriculum(path)
     windows = len(records.windows)
     metrics, timing = (read_table(path / f"{name}.jsonl") for name in ("metrics", "timing"))
@@ -104,6 +108,7 @@ def _folder(path: Path) -> Run:
     first, groups = _first(records), rows[0]["groups"] if rows else ()
     return _run(
         _about(path, "folder", told, int(records.config["n_contexts"]), windows, first),
+        told,
         read_json(path / LADDER) if (path / LADDER).exists() else None,
         played=_played(records.windows),
         frontier=records.frontier,
@@ -126,6 +131,7 @@ def _log_dir(path: Path) -> Run:
     }
     return _run(
         _about(path, "log_dir", told, int(config["n_contexts"]), len(records.windows), first),
+        told,
         played=_played(records.windows),
         frontier=records.frontier,
         moves=_event_moves(records.events, first),
@@ -152,11 +158,18 @@ def _about(path: Path, kind: str, told: dict[str, Any], n_contexts: int, windows
     )
 
 
-def _run(about: About, ladder: dict[str, Any] | None = None, **arrays: Any) -> Run:
+def _labelled(told: dict[str, Any]) -> int:
+    """Training contexts that the record has labels for."""
+    return len(told.get("groups", {}).get("train", ()))
+
+
+def _run(about: About, told: dict[str, Any], ladder: dict[str, Any] | None = None, **arrays: Any) -> Run:
     """The run with its labels, and what its arrays say about it."""
-    labels = training_groups(about.setting, about.n_contexts, about.bank_sha256)
-    names, of = labels if labels is not None else (tuple(arrays.get("held_out_groups", ())), None)
-    run = Run(about, groups=names, context_group=of, **arrays)
+    names, of, oracle = tuple(arrays.get("held_out_groups", ())), None, None
+    if "groups" in told:
+        names, of = numbered(told["groups"]["train"])
+        oracle = np.array(told["groups"]["oracle"], np.int64)
+    run = Run(about, groups=names, context_group=of, oracle_group=oracle, **arrays)
     last = {name: array[-1] for name, array in arrays.items() if name.endswith("_at") and len(array)}
     about = replace(
         about,

@@ -199,7 +199,7 @@ def _curves(block: Block, styles: dict[str, int], *, worst: bool) -> Figure:
 
 
 def _dots(block: Block, found: list[Score], styles: dict[str, int]) -> Figure:
-    word, reduce = over_seeds(block.setting)
+    word, reduce = over_seeds(block)
     rows = data.worst_group_dots(found, reduce)
     figure, axes = _axes(height=max(1.5, 0.75 + 0.27 * len(rows)))
     for y, row in enumerate(rows):
