@@ -16,7 +16,7 @@ from scout_rl.report.measure.comparison import (
     with_family,
 )
 from scout_rl.report.measure.conclusions import conclude
-from scout_rl.report.measure.conditions import Block, group
+from scout_rl.report.measure.conditions import Block, group, named
 from scout_rl.report.measure.metrics import Summary, summarise
 from scout_rl.report.measure.names import file_names
 from scout_rl.report.measure.retention import retention_table
@@ -54,7 +54,7 @@ def report(
         runs[run.about.name] = summarise(run)
         maps[run.about.name] = run.groups, encode(run, detailed=len(records) <= DETAILED)
         tell(i + 1)
-    blocks = group(runs.values())
+    blocks = group(named(list(runs.values())))
     parts, overall = _parts(blocks, out)
     out.mkdir(parents=True, exist_ok=True)
     page = out / "index.html"

@@ -27,10 +27,9 @@ from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import setting
 from scout_rl.files.cache import code_hash
 from scout_rl.files.lock import LOCK
-from scout_rl.records.evaluations import EVALUATIONS
 from scout_rl.records.made_with import noted
 from scout_rl.records.stored import RUN, SCHEMA, read_run
-from scout_rl.records.tables import JsonLines, sync
+from scout_rl.records.tables import EVALUATIONS, JsonLines, sync
 
 __all__ = ["RunFolder", "read_run", "source", "versions"]
 

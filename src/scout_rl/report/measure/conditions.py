@@ -8,11 +8,13 @@ condition differ in their seed alone, and only they are averaged.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from scout_rl import rules
@@ -24,7 +26,7 @@ from scout_rl.report.read.run import About
 from scout_rl.rules.rule import SCHEDULES
 
 NOT_IDENTITY = ("seed", "checkpoint_every")
-OF_THE_RULE = ("rule", "constants")
+OF_THE_RULE = ("rule", "constants", "name")
 REFERENCE = "scout"
 TUNED = "tuned"
 ADDED_LATER = {"preset": TUNED}
@@ -60,7 +62,8 @@ class Condition:
     @property
     def reference_name(self) -> str:
         """What sentences call it where it is what others are compared with: SCOUT, or which variant."""
-        return self.rule.upper() if self.own_constants else self.label
+        named = "name" in identity(self.runs[0].about)
+        return self.rule.upper() if self.own_constants and not named else self.label
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,9 @@ def group(runs: Iterable[Summary]) -> list[Block]:
     for run in runs:
         fields = identity(run.about)
         shared = {k: v for k, v in fields.items() if k not in OF_THE_RULE}
-        blocks[_key(shared)][_key({k: fields.get(k) for k in OF_THE_RULE})].append(run)
+        played = {"rule": fields["rule"], "constants": fields.get("constants")}
+        played |= {"name": fields["name"]} if "name" in fields else {}
+        blocks[_key(shared)][_key(played)].append(run)
     names = block_labels([json.loads(key) for key in blocks], list(blocks))
     made = [_block(json.loads(key), name, found) for (key, found), name in zip(blocks.items(), names, strict=True)]
     return sorted(made, key=lambda block: block.label)
@@ -202,12 +207,39 @@ def _condition_label(rule: dict[str, Any], played: Sequence[dict[str, Any]], sch
     constants = rule["constants"] or {}
     twins = [other["constants"] or {} for other in played if other["rule"] == rule["rule"]]
     told = {**differing(constants, twins), **changed(rule["rule"], constants, schedule)}
-    return f"{rule['rule']}{bracket(told)}"
+    label, name = f"{rule['rule']}{bracket(told)}", rule.get("name")
+    if name is None:
+        return label
+    return name if sum(other.get("name") == name for other in played) == 1 else f"{name}: {label}"
+
+
+def named(runs: Sequence[Summary]) -> list[Summary]:
+    """The same runs; those of anyone's loops with a name and a seed that tell them apart.
+
+    A ``log_dir`` without a name has that of its folder, below the one that holds them all. Where the last folder is a
+    number, that is the seed and no part of the name: ``ppo/0`` and ``ppo/1`` are two seeds of ``ppo``.
+    """
+    folders = {run.about.name: Path(os.path.abspath(run.about.name)) for run in runs if run.about.kind == "log_dir"}
+    root = os.path.commonpath(folders.values()) if folders else ""
+    return [_named(run, folders[run.about.name], root) if run.about.name in folders else run for run in runs]
+
+
+def _named(run: Summary, folder: Path, root: str) -> Summary:
+    numbered = folder.name.isdecimal()
+    below = (folder.parent if numbered else folder).relative_to(root) if str(folder) != root else Path()
+    about = run.about
+    name = about.config.get("name") or below.as_posix().removeprefix(".")
+    seed = int(folder.name) if numbered else about.seed
+    return replace(run, about=replace(about, seed=seed, config={**about.config, "name": name, "seed": seed}))
 
 
 def _once_each(runs: Sequence[Summary]) -> None:
-    if runs and runs[0].about.kind == "log_dir":
-        return  # the curriculum's seed is not the learner's: two folders may well share it
     for one, other in pairwise(runs):
-        if one.about.seed == other.about.seed:
-            raise ValueError(f"{one.about.name} and {other.about.name} are the same run; name one of them only")
+        if one.about.seed != other.about.seed:
+            continue
+        if one.about.kind == "log_dir":
+            raise ValueError(
+                f"{one.about.name} and {other.about.name} have the same name and seed: give each a seed, or a folder "
+                "that is a number"
+            )
+        raise ValueError(f"{one.about.name} and {other.about.name} are the same run; name one of them only")

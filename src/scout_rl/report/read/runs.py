@@ -105,7 +105,7 @@ def _folder(path: Path) -> Run:
     windows = len(records.windows)
     metrics, timing = (read_table(path / f"{name}.jsonl") for name in ("metrics", "timing"))
     rows = read_evaluations(path, told, min(windows, len(timing)))
-    first, groups = _first(records), rows[0]["groups"] if rows else ()
+    first = _first(records)
     return _run(
         _about(path, "folder", told, int(records.config["n_contexts"]), windows, first),
         told,
@@ -113,9 +113,7 @@ def _folder(path: Path) -> Run:
         played=_played(records.windows),
         frontier=records.frontier,
         moves=_event_moves(records.events, first),
-        evaluated_at=np.array([row["window"] for row in rows], np.int64),
-        held_out=np.array([row["success"] for row in rows]),
-        held_out_groups={name: np.array([row["groups"][name] for row in rows]) for name in groups},
+        **_evaluations(rows),
         steps_at=np.array([row["environment_steps"] for row in metrics][:windows], np.int64),
         seconds_at=np.cumsum([row["seconds"] for row in timing][:windows]),
     )
@@ -124,18 +122,36 @@ def _folder(path: Path) -> Run:
 def _log_dir(path: Path) -> Run:
     records = read_curriculum(path)
     config, first = records.config, _first(records)
-    told = {
-        "config": {"setting": "", "rule": config["rule"]["key"], "seed": config["seed"], "levels": config["n_levels"]}
-        | {"constants": {k: v for k, v in config["rule"].items() if k != "key"}, "window": config["window"]},
-        "versions": config["versions"],
+    about = {
+        "setting": "",
+        "rule": config["rule"]["key"],
+        "seed": config["seed"],
+        "levels": config["n_levels"],
+        "constants": {k: v for k, v in config["rule"].items() if k != "key"},
+        "window": config["window"],
+        "name": config.get("name", ""),
     }
+    rows = read_evaluations(path, {"config": about}, first + len(records.windows))
+    if rows:
+        about["held_out"] = f"{len(rows[0]['outcomes'])} contexts of {', '.join(rows[0]['groups'])}"
+    told = {"config": about, "versions": config["versions"]}
     return _run(
         _about(path, "log_dir", told, int(config["n_contexts"]), len(records.windows), first),
         told,
         played=_played(records.windows),
         frontier=records.frontier,
         moves=_event_moves(records.events, first),
+        **_evaluations(rows),
     )
+
+
+def _evaluations(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    names = rows[0]["groups"] if rows else ()
+    return {
+        "evaluated_at": np.array([row["window"] for row in rows], np.int64),
+        "held_out": np.array([row["success"] for row in rows]),
+        "held_out_groups": {name: np.array([row["groups"][name] for row in rows]) for name in names},
+    }
 
 
 def _about(path: Path, kind: str, told: dict[str, Any], n_contexts: int, windows: int, first: int = 0) -> About:
