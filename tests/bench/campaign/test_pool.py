@@ -4,12 +4,12 @@ import json
 import os
 import re
 import signal
-import time
 
 import pytest
 
 from scout_rl.records import compact
 from tests.bench.campaign.small_campaigns import (
+    Hold,
     alive,
     campaign,
     children,
@@ -17,6 +17,7 @@ from tests.bench.campaign.small_campaigns import (
     records,
     run_folders,
     share_cache,
+    until,
     windows,
     write_file,
 )
@@ -72,37 +73,37 @@ def finished_runs_are_packed_and_then_count_as_finished(here, tmp_path):
     assert (code, printed) == (0, "2 runs: 2 finished\n")
 
 
-def until(condition, seconds=120):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def a_killed_campaign_and_a_killed_worker_change_no_byte(here, tmp_path):
     file, out = write_file(tmp_path / "c.toml", RULES, [40]), tmp_path / "runs"
     expected = {name: records(folder) for name, folder in run_folders(here / "runs").items()}
     order = [next(name for name in expected if f"/{rule}/" in name) for rule in RULES]
+    hold = Hold(tmp_path / "hold")
 
     # The campaign itself dies in the middle of its second run; its worker must not outlive it.
-    process = campaign(file, out, "--workers", "1")
-    until(lambda: windows(out / order[1]) >= 3)
+    hold.at(RULES[1], 3)
+    process = campaign(file, out, "--workers", "1", env=hold.env)
+    until(lambda: hold.held() or process.poll() is not None)
     workers = children(process.pid)
+    assert len(workers) == 1
+    assert workers == hold.held()
     process.kill()
     process.wait()
-    assert workers
-    until(lambda: not any(map(alive, workers)), 10)
-    assert 3 <= windows(out / order[1]) < 16
+    until(lambda: not any(map(alive, workers)))
+    assert windows(out / order[1]) == 3
     finished = {path: path.read_bytes() for path in (out / order[0]).iterdir() if path.is_file()}
 
     # Started again; now the worker dies, further on in the same run.
-    process = campaign(file, out, "--workers", "1")
-    until(lambda: windows(out / order[1]) >= 9)
+    hold.at(RULES[1], 9)
+    process = campaign(file, out, "--workers", "1", env=hold.env)
+    until(lambda: hold.held() or process.poll() is not None)
     (worker,) = children(process.pid)
+    assert [worker] == hold.held()
+    assert windows(out / order[1]) == 9
     os.kill(worker, signal.SIGKILL)
+    hold.nowhere()
     code, printed = finish(process)
     assert code == 0, printed
     assert {name: records(folder) for name, folder in run_folders(out).items()} == expected
     assert {path: path.read_bytes() for path in finished} == finished  # timings too: it was not repeated
     said = next((out / ".campaign").rglob("anneal/*.log")).read_text()
-    assert int(re.search(r"continuing .* from window (\d+)", said)[1]) >= 8  # the checkpoint, not the start
+    assert int(re.search(r"continuing .* from window (\d+)", said)[1]) == 8  # the checkpoint, not the start

@@ -122,7 +122,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from scout_rl.files.cache import use_compilation_cache
-from tests import test_policy_runs as here
+from tests.bench.run import test_policy_runs as here
 use_compilation_cache()
 kill = lambda progress: os.kill(os.getpid(), signal.SIGKILL) if progress.window == 1 else None
 here.train(here.policy_run(Path(sys.argv[1])), Path(sys.argv[2]), watch=kill, say=here.quiet)

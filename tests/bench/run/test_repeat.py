@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,7 @@ from scout_rl.bench.settings.settings import SETTINGS
 from scout_rl.cli import main
 from scout_rl.files.cache import use_compilation_cache
 from scout_rl.records import compact
-from tests.bench.campaign.small_campaigns import alive, children
+from tests.bench.campaign.small_campaigns import PATIENCE, alive, children, until
 from tests.bench.run.run_helpers import tiny
 
 ROOT = Path(__file__).parents[3]
@@ -41,12 +40,10 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def scouted(folder):
+def scouted(tiny_run):
     """The same with a frontier, as a run folder and as a compact record."""
-    scouted = folder.with_name("scouted")
-    train(tiny(), scouted, say=lambda sentence: None)
-    compact.pack(scouted, scouted.with_suffix(".npz"))
-    return scouted
+    compact.pack(tiny_run, tiny_run.with_suffix(".npz"))
+    return tiny_run
 
 
 def changed(path, to, about=None, **arrays):
@@ -127,18 +124,16 @@ def test_stopped_it_leaves_nothing_behind(scouted, tmp_path, sent, code):
         stdout=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     )
-    deadline = time.monotonic() + 120
-    while not (workers := children(process.pid)):
-        assert time.monotonic() < deadline
-        assert process.poll() is None
-        time.sleep(0.05)
+    until(lambda: children(process.pid) or process.poll() is not None)
+    workers = children(process.pid)
+    assert workers
     for worker in workers:
-        os.kill(worker, signal.SIGSTOP)  # so that it cannot be done before the signal comes
+        os.kill(worker, signal.SIGSTOP)  # it can neither be done nor see its pipe close: it has to be killed
     assert list(tmp_path.glob(f"{repeat.PREFIX}*"))
     process.send_signal(sent)
-    assert process.wait(60) == code
+    assert process.wait(PATIENCE) == code
+    until(lambda: not any(map(alive, workers)))
     assert not list(tmp_path.glob(f"{repeat.PREFIX}*"))
-    assert not any(alive(worker) for worker in workers)
 
 
 # -- comparing ----------------------------------------------------------------------------------------------------

@@ -51,7 +51,13 @@ class Pool:
     def start(self, run: Run, chances: int) -> None:
         """In a new process."""
         worker = WorkerProcess(job(run.name, run.config.as_dict(), self.out, self.threads))
-        self._running[run.name] = run, worker
+        self._running[run.name] = run, worker  # before it runs, so that `close` knows it however this ends
+        try:
+            worker.start()
+        except OSError:
+            worker.close()
+            del self._running[run.name]
+            raise
 
     def ended(self) -> list[Ended]:
         """Those whose process is gone."""

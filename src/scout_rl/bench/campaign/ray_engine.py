@@ -75,6 +75,7 @@ def _task(given: dict[str, Any]) -> None:
     """The run in a process of its own, so that its threads and numbers are those of the pool's."""
     worker = WorkerProcess(given)
     try:
+        worker.start()
         error = worker.error()
     finally:
         worker.close()

@@ -20,6 +20,7 @@ from typing import Any
 from scout_rl.bench.campaign.machine import environment, lease_cores
 from scout_rl.bench.campaign.sources import as_begun
 from scout_rl.bench.campaign.store import Store, open_store
+from scout_rl.bench.run.signals import undisturbed
 from scout_rl.files.lock import LOCK, is_held, wait_for
 from scout_rl.records.stored import RUN, read_run
 
@@ -33,34 +34,44 @@ def job(name: str, config: dict[str, Any], out: str, threads: int, until: int | 
 
 
 class WorkerProcess:
-    """A started worker, seen from the process that waits for it."""
+    """A worker, seen from the process that waits for it.
+
+    It is made first and started inside the ``try`` whose ``finally`` closes it: no exception, that of a signal
+    included, comes between a process that runs and the one who kills it.
+    """
 
     def __init__(self, given: dict[str, Any]) -> None:
+        self.given = given
         self.log = open_store(given["out"]).home(".campaign") / f"{given['name']}.log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Begin, and say what is to be done."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "scout_rl.bench.campaign.worker"]
-        with self.log.open("wb") as log:
+        with self.log.open("wb") as log, undisturbed():
             self.process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=environment(given["threads"]),
+                env=environment(self.given["threads"]),
                 start_new_session=True,  # an interrupt at the keyboard reaches it as a closed pipe
             )
         assert self.process.stdin is not None
         try:
-            self.process.stdin.write(json.dumps(given).encode() + b"\n")
+            self.process.stdin.write(json.dumps(self.given).encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError:
             pass  # it is dead already, and its exit code says so
 
     def ended(self) -> bool:
-        """Whether it has."""
-        return self.process.poll() is not None
+        """Whether it was started and has."""
+        return self.process is not None and self.process.poll() is not None
 
     def error(self) -> str | None:
         """Wait, then say in one sentence why it failed; None where it did not."""
+        assert self.process is not None
         code = self.process.wait()
         if code == 0:
             return None
@@ -71,8 +82,10 @@ class WorkerProcess:
 
     def close(self) -> None:
         """End it, if it still runs."""
-        self.process.kill()
-        self.process.wait()
+        with undisturbed():
+            if self.process is not None:
+                self.process.kill()
+                self.process.wait()
 
 
 def main() -> int:

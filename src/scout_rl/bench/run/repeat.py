@@ -20,6 +20,7 @@ from scout_rl.bench.campaign.worker import WorkerProcess, job
 from scout_rl.bench.hardware import n_threads
 from scout_rl.bench.learners import learner_constants, make_learner
 from scout_rl.bench.run.config import RunConfig
+from scout_rl.bench.run.signals import undisturbed
 from scout_rl.bench.run.trace import Moment, first_difference, of_folder, of_record, windows_in
 from scout_rl.bench.settings.bank import pinned_hashes
 from scout_rl.bench.settings.settings import setting
@@ -136,7 +137,9 @@ def repeat(
     config = dataclasses.replace(config, checkpoint_every=config.windows)
     count = threads or stored.threads or n_threads()
     unlike: list[str] | None = None
-    with tempfile.TemporaryDirectory(prefix=PREFIX) as place:
+    with undisturbed():
+        temporary = tempfile.TemporaryDirectory(prefix=PREFIX)
+    with temporary as place:
         home = Path(place) / "run"
         home.mkdir()
         for name in LADDER_FILES:
@@ -144,6 +147,7 @@ def repeat(
                 shutil.copy(stored.path / name, home / name)
         worker = WorkerProcess(job("run", config.as_dict(), place, count, stored.windows))
         try:
+            worker.start()
             while True:
                 ended = worker.ended()  # before looking, so that the last look sees everything
                 if unlike is None and (home / RUN).exists():

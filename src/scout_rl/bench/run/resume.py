@@ -68,6 +68,7 @@ def find_start(folder: RunFolder, config: RunConfig, say: Callable[[str], None])
         return Start(None, finished=True)
     saved = checkpoint.kept(folder.checkpoints)
     if not saved and held.last <= max(folder.there["config"].get("checkpoint_every", 0), config.checkpoint_every):
+        say(f"{path} was stopped before its first checkpoint: it begins again")
         return Start(None)
     why = passed[-1] if passed else "none of its checkpoints is whole" if saved else "it has no checkpoint"
     raise ValueError(f"{path} holds {held.last} windows, and cannot be continued: {why}; {ADVICE}")

@@ -1,0 +1,104 @@
+"""The process of a worker: whatever signal comes while it is started, it is killed in the end."""
+
+import signal
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from scout_rl.bench.campaign import worker
+from scout_rl.bench.campaign.engine import Pool
+from scout_rl.bench.run.signals import undisturbed
+from tests.bench.campaign.small_campaigns import alive
+
+REAL = subprocess.Popen
+RUN = SimpleNamespace(name="run", config=SimpleNamespace(as_dict=dict))
+
+
+@pytest.fixture
+def terminated():
+    """SIGTERM leaves through every `finally`, as in `scout repeat`."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The processes of workers, which do nothing but wait to be killed."""
+    pids = []
+
+    def popen(command, **named):
+        process = REAL([sys.executable, "-c", "import time; time.sleep(600)"], **named)
+        pids.append(process.pid)
+        return process
+
+    monkeypatch.setattr(worker.subprocess, "Popen", popen)
+    return pids
+
+
+def interrupt_within(monkeypatch, number):
+    """Let the signal come after the process has begun, and before anyone knows of it."""
+    begun = worker.subprocess.Popen
+
+    def popen(command, **named):
+        process = begun(command, **named)
+        signal.raise_signal(number)
+        return process
+
+    monkeypatch.setattr(worker.subprocess, "Popen", popen)
+
+
+@pytest.mark.parametrize(("number", "error"), [(signal.SIGTERM, SystemExit), (signal.SIGINT, KeyboardInterrupt)])
+def test_a_signal_while_it_is_started(tmp_path, monkeypatch, terminated, started, number, error):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    interrupt_within(monkeypatch, number)
+    process = worker.WorkerProcess(worker.job("run", {}, str(tmp_path), 1))
+    try:
+        with pytest.raises(error):
+            process.start()
+    finally:
+        process.close()
+        signal.signal(signal.SIGINT, before)
+    (pid,) = started
+    assert not alive(pid)
+
+
+def test_the_pool_knows_what_it_was_starting(tmp_path, monkeypatch, terminated, started):
+    interrupt_within(monkeypatch, signal.SIGTERM)
+    pool = Pool(str(tmp_path), 1, 1)
+    with pytest.raises(SystemExit):
+        pool.start(RUN, 1)
+    (pid,) = started
+    assert alive(pid)
+    pool.close()
+    assert not alive(pid)
+
+
+def test_what_cannot_be_started_takes_no_room(tmp_path, monkeypatch):
+    def popen(command, **named):
+        raise OSError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(worker.subprocess, "Popen", popen)
+    pool = Pool(str(tmp_path), 1, 1)
+    with pytest.raises(OSError, match="unavailable"):
+        pool.start(RUN, 1)
+    assert pool.room()
+    assert pool.ended() == []
+
+
+def test_a_signal_waits_for_the_end_of_the_block(terminated):
+    done = []
+
+    def block():
+        with undisturbed():
+            signal.raise_signal(signal.SIGTERM)
+            done.append(True)
+
+    for _ in range(2):  # the handler is back afterwards
+        with pytest.raises(SystemExit):
+            block()
+    assert len(done) == 2
+    with pytest.raises(SystemExit):
+        signal.raise_signal(signal.SIGTERM)
