@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from scout_rl.bench.reproduction import verdicts
+from scout_rl.bench.reproduction.catalogue import catalogue
 from scout_rl.records.compact import CompactRun, find_results, unpack
 from scout_rl.report.measure.comparison import evaluated
 from scout_rl.report.measure.conditions import group
@@ -75,7 +76,8 @@ def _parted(before: CompactRun, after: CompactRun) -> int | None:
 
 def _answers(folder: Path) -> dict[tuple[object, ...], verdicts.Answer]:
     """Every row of the page, as these records answer it."""
-    blocks = [b for b in map(evaluated, group([summarise(load(path)) for path in find([folder])])) if b is not None]
+    runs = [summarise(load(path, catalogue=catalogue())) for path in find([folder])]
+    blocks = [b for b in map(evaluated, group(runs)) if b is not None]
     names = ("setting", "rule", "metric", "ladder", "levels", "preset")
     return {tuple(getattr(row, name) for name in names): verdicts.answer(row, blocks) for row in verdicts.rows()}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -161,3 +162,19 @@ def test_drawing_from_assignments_that_were_copied_into_a_worker_is_refused(meth
     sentence = answers.get(timeout=200)
     worker.join()
     assert ("a copy of the curriculum" if method == "fork" else "the curriculum lives in another process") in sentence
+
+
+def test_records_are_on_the_disk_before_the_state_that_knows_of_them(tmp_path, monkeypatch):
+    """After a power cut a saved state never knows of windows that its records lack."""
+    curriculum = Curriculum(rules.Scout(), 4, 3, window=2, log_dir=tmp_path / "log")
+    for _ in range(4):
+        curriculum.record(0, 2, True)
+    curriculum.evaluation([1, 0])
+    synced, fsync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (synced.append(Path(f"/proc/self/fd/{file}").resolve()), fsync(file)))
+    Assignments(curriculum).save(tmp_path / "state.npz")
+    names = [path.name for path in synced]
+    assert {"config.json", "windows.jsonl", "evaluations.jsonl", "frontier.int8"} <= set(names)
+    assert max(i for i, path in enumerate(synced) if path.parent.name == "log") < min(
+        i for i, name in enumerate(names) if "state" in name
+    )

@@ -12,8 +12,11 @@ from stable_baselines3.common.callbacks import EvalCallback  # noqa: E402
 from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize  # noqa: E402
 
+from scout_rl import Curriculum, rules  # noqa: E402
+from scout_rl.cli import main  # noqa: E402
 from scout_rl.integrations.sb3 import CurriculumCallback, evaluate, target_env, with_curriculum  # noqa: E402
-from tests.integrations.probes import CONTEXTS, Probe, Spy, reset_to  # noqa: E402
+from scout_rl.records.tables import read_rows  # noqa: E402
+from tests.integrations.probes import CONTEXTS, LEVELS, Probe, Spy, reset_to  # noqa: E402
 from tests.integrations.test_sb3 import Logged  # noqa: E402
 
 HELD_OUT = [CONTEXTS, CONTEXTS + 1]
@@ -191,3 +194,29 @@ def test_a_save_path_alone_saves_when_training_ends(tmp_path):
     model.learn(128, callback=CurriculumCallback(save_path=tmp_path / "deep" / "run"))
     names = sorted(p.name for p in (tmp_path / "deep").iterdir())
     assert names == ["run_128_steps.curriculum.npz", "run_128_steps.zip"]
+
+
+def test_evaluations_are_recorded_for_the_report(tmp_path):
+    """PPO on the toy, twice: the two are compared. Probe's episodes are 8 steps: several windows per evaluation."""
+    for name, kind in (("always", Fated), ("turns", Turns)):
+        curriculum = Curriculum(rules.Scout(), CONTEXTS, LEVELS, window=2, log_dir=tmp_path / "rep" / name)
+        env = with_curriculum([Fated] * 2, curriculum, reset_to, "is_success")
+        callback = CurriculumCallback(
+            eval_env=evaluation([1, 3, 0], kind), eval_group=["odd", "odd", "even"], eval_every=32
+        )
+        ppo(env).learn(128, callback=callback)
+        rows = read_rows(tmp_path / "rep" / name / "evaluations.jsonl")
+        assert [len(row["outcomes"]) for row in rows] == [3] * len(callback.evaluations)
+        assert [row["window"] for row in rows] == sorted({row["window"] for row in rows})
+    assert main(["report", str(tmp_path / "rep"), "-o", str(tmp_path / "out")]) == 0
+    lines = (tmp_path / "out/tables/log-dir-success.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["rule", "always", "turns"]
+
+
+def test_one_evaluation_per_window_is_recorded(tmp_path):
+    """A window of 10,000 outcomes closes in none of them: the logger has every evaluation, the records the first."""
+    curriculum = Curriculum(rules.Scout(), CONTEXTS, LEVELS, window=10_000, log_dir=tmp_path)
+    callback = CurriculumCallback(eval_env=evaluation(HELD_OUT), eval_every=32)
+    ppo(with_curriculum([Fated] * 2, curriculum, reset_to, "is_success")).learn(128, callback=callback)
+    assert len(callback.evaluations) > 1
+    assert [row["window"] for row in read_rows(tmp_path / "evaluations.jsonl")] == [0]

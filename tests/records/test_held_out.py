@@ -5,13 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from scout_rl.bench.families import load_bank
 from scout_rl.bench.settings.bank import pinned_hashes
-from scout_rl.bench.settings.settings import SETTINGS, setting
 from scout_rl.cli import main
 from scout_rl.records import compact
 from scout_rl.records import evaluations as held_out
-from tests.report.planted import as_run_folder, play, steadily, write_compact
+from tests.report.planted import as_run_folder, labels_of, play, steadily, write_compact
 
 KEY = "doorkey-split-small"
 AT = np.arange(0, 9, 2)
@@ -26,7 +24,7 @@ def told(**others):
 @pytest.fixture
 def record(tmp_path):
     bank = pinned_hashes()[KEY]
-    return write_compact(tmp_path / "40.npz", told(), CURVES, n_contexts=40, held_out=40, bank=bank)
+    return write_compact(tmp_path / "40.npz", told(), CURVES, n_contexts=40, held_out=40, bank=bank, labelled=True)
 
 
 @pytest.fixture
@@ -34,7 +32,9 @@ def folder(tmp_path):
     made = play(tmp_path / "run", steadily(lambda c: 1.0), windows=8, rollouts=4)
     as_run_folder(made, told(), CURVES, held_out=40)
     about = json.loads((made / "run.json").read_text())
-    (made / "run.json").write_text(json.dumps({**about, "bank_sha256": pinned_hashes()[KEY]}))
+    (made / "run.json").write_text(
+        json.dumps({**about, "bank_sha256": pinned_hashes()[KEY], "groups": labels_of(CURVES, 40, 40)})
+    )
     return made
 
 
@@ -135,22 +135,25 @@ def test_a_run_under_way_has_the_evaluations_so_far(folder, tmp_path):
         held_out.read_evaluations(folder, about, 10)
 
 
-@pytest.mark.parametrize("key", [key for key in SETTINGS if key.endswith("-small") and "doorkey-16" not in key])
-def test_groups_are_the_banks(key):
-    """No bank is loaded to check a record; the settings table must give its held-out groups."""
-    bank, chosen = load_bank(setting(key)), setting(key)
-    about = {"config": {"setting": key}, "bank_sha256": bank.sha256}
-    found = held_out.group_slices(about, chosen.n_held_out)
-    labels = bank.held_out.evaluation_group
-    for index, (group, rows) in enumerate(zip(chosen.groups, found.items(), strict=True)):
-        assert rows[0] == group.name
-        assert np.array_equal(np.flatnonzero(labels == index), np.arange(chosen.n_held_out)[rows[1]])
-    assert held_out.group_slices({**about, "bank_sha256": "0" * 64}, chosen.n_held_out) is None
-    with pytest.raises(ValueError, match="it has 3 held-out contexts"):
-        held_out.group_slices(about, 3)
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"held_out": ["short"] * 20 + ["long"] * 19}, "it has 40 held-out contexts, and labels for 39"),
+        ({"held_out": ["short"] * 40}, "its groups are short, long, and its labels short"),
+        ({"held_out": [0] * 20 + [1] * 20}, "its groups are not a name for every context"),
+        ({"oracle": [0] * 39}, "its groups are not a name for every context, and a number for every training context"),
+        ({"train": ["short"] * 39, "oracle": [0] * 39}, "it has labels for 39 training contexts, and there are 40"),
+    ],
+)
+def test_labels_that_do_not_fit_are_refused(folder, tmp_path, capsys, change, sentence):
+    about = json.loads((folder / "run.json").read_text())
+    about["groups"] |= change
+    (folder / "run.json").write_text(json.dumps(about))
+    assert main(["report", str(folder), "-o", str(tmp_path / "out")]) == 2
+    assert sentence in capsys.readouterr().err
 
 
-def test_of_a_bank_that_is_not_known_what_holds_for_any_groups(tmp_path):
+def test_without_labels_what_holds_for_any_groups(tmp_path):
     two = write_compact(tmp_path / "two.npz", told(setting="theirs"), CURVES, held_out=40)
     compact.unpack(two)
     changed(two, groups=np.ones_like)

@@ -2,16 +2,19 @@
 
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 
 from scout_rl import Curriculum, rules
+from scout_rl.bench.reproduction.catalogue import catalogue
 from scout_rl.records.compact import KINDS, SCHEMA
 from scout_rl.report.measure.comparison import evaluated
 from scout_rl.report.measure.conditions import group
 from scout_rl.report.measure.metrics import summarise
 from scout_rl.report.read.runs import load
 
+CATALOGUE = catalogue()
 SHARE = 3000
 """Held-out contexts of a group, so that thirds and hundredths are whole ones."""
 
@@ -45,6 +48,12 @@ def steadily(pace, n_levels=5, every=45, high=0.93, low=0.02):
     return ready
 
 
+def load_labelled(path, labels):
+    """The run at ``path`` with these (group names, group of every training context), or as it is."""
+    run = load(path)
+    return run if labels is None else replace(run, groups=labels[0], context_group=labels[1])
+
+
 def config(setting="planted", rule="scout", seed=100, windows=120, **others):
     whole = {"setting": setting, "rule": rule, "seed": seed, "ladder": "manual", "levels": 5, "windows": windows}
     return (
@@ -68,12 +77,13 @@ def write_compact(
     bank="ab" * 32,
     seconds=60.0,
     ladder=None,
+    labelled=False,
     **about,
 ):
     """A compact record with these held-out curves by group (equal shares) and this frontier [windows, contexts].
 
     Values are rounded to whole contexts, of which there are many. A window has 1000 environment steps. ``about`` is
-    what run.json says beside config, bank and versions.
+    what run.json says beside config, bank and versions; ``labelled``: the group of every context too, in equal shares.
     """
     windows, rollouts = told["windows"], told["episodes"]
     rng = np.random.default_rng(told["seed"])
@@ -106,6 +116,8 @@ def write_compact(
         "versions": {"python": "3.12.0", "numpy": "2.0"},
         **about,
     }
+    if labelled:
+        about["groups"] = labels_of(groups, n_contexts, outcomes.shape[1])
     note = {"compact_schema": SCHEMA, "run": about, "group_names": list(groups), "rollouts": rollouts}
     note |= {"held_out": outcomes.shape[1], "seconds": seconds, "ladder": ladder}
     arrays["about.json"] = np.frombuffer(json.dumps(note).encode(), np.uint8)
@@ -114,6 +126,12 @@ def write_compact(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(buffer.getvalue())
     return path
+
+
+def labels_of(groups, n_contexts, held_out):
+    """What run.json says of groups that have equal shares, one after the other."""
+    train, held_out = ([name for name in groups for _ in range(n // len(groups))] for n in (n_contexts, held_out))
+    return {"train": train, "held_out": held_out, "oracle": [0] * n_contexts}
 
 
 def moves_of(frontier, n_levels):
@@ -166,7 +184,7 @@ def written(folder, setting, rule, seed, groups, *, about=None, **others):
     """The summary of a compact record in ``folder`` with these held-out curves; ``about`` as in `write_compact`."""
     told = config(setting=setting, rule=rule, seed=seed, **others)
     path = folder / f"{setting}-{rule}-{seed}-{len(list(folder.iterdir()))}.npz"
-    return summarise(load(write_compact(path, told, groups, **(about or {}))))
+    return summarise(load(write_compact(path, told, groups, **(about or {})), catalogue=CATALOGUE))
 
 
 def blocks_of(runs):

@@ -10,12 +10,12 @@ from scout_rl import Curriculum, rules
 from scout_rl.cli import main
 from scout_rl.report.diagnose import VERDICTS, WAITING, diagnose
 from scout_rl.report.measure import pacing
-from scout_rl.report.measure.stuck import REASONS, gate_name
+from scout_rl.report.measure.stuck import REASONS, gate_constant
 from scout_rl.report.read.runs import load
 from scout_rl.rules.cells import Cells
 from scout_rl.simulate.model import init_skill, practise, success_chance
 from scout_rl.simulate.scenarios import SCENARIOS
-from tests.report.planted import play, steadily
+from tests.report.planted import load_labelled, play, steadily
 
 HALVES = (("a", "b"), np.repeat([0, 1], 20))
 
@@ -44,7 +44,7 @@ def every_other(context):
     ],
 )
 def test_the_pace_that_was_planted_is_found(tmp_path, pace, labels, verdict, seed):
-    found = diagnose(load(play(tmp_path / "run", steadily(pace), seed=seed), labels))
+    found = diagnose(load_labelled(play(tmp_path / "run", steadily(pace), seed=seed), labels))
     assert found.verdict == verdict
     assert VERDICTS[verdict] in found.sentences()
 
@@ -52,7 +52,7 @@ def test_the_pace_that_was_planted_is_found(tmp_path, pace, labels, verdict, see
 @pytest.mark.parametrize(("pace", "verdict"), [(same, "global"), (by_group, "group"), (every_other, "context")])
 def test_rules_without_frontiers_are_judged_by_success(tmp_path, pace, verdict):
     """Random levels: contexts that need longer fail where the others succeed already."""
-    found = diagnose(load(play(tmp_path / "run", steadily(pace), rule=rules.Random()), HALVES))
+    found = diagnose(load_labelled(play(tmp_path / "run", steadily(pace), rule=rules.Random()), HALVES))
     assert not found.pacing.own_frontiers
     assert found.verdict == verdict
 
@@ -60,7 +60,7 @@ def test_rules_without_frontiers_are_judged_by_success(tmp_path, pace, verdict):
 def test_a_pooled_frontier_cannot_hide_differences(tmp_path):
     """Its contexts all stand at one level, so dispersion is 0; their success still gives them away."""
     folder = play(tmp_path / "run", steadily(every_other), rule=rules.GroupFrontier(), oracle_group=HALVES[1])
-    found = diagnose(load(folder, HALVES))
+    found = diagnose(load_labelled(folder, HALVES))
     assert found.verdict == "context"
     assert "no frontiers of their own" in " ".join(found.sentences())
 
@@ -106,7 +106,7 @@ def test_one_hopeless_context_is_stuck_and_no_reason_for_other_paces(tmp_path, r
     def ready(context, level, window):
         return np.where(context == 7, 0.0, learning(context, level, window))
 
-    found = diagnose(load(play(tmp_path / "run", ready, rule=rule), HALVES))
+    found = diagnose(load_labelled(play(tmp_path / "run", ready, rule=rule), HALVES))
     assert found.verdict == "global"
     assert [one.context for one in found.stuck] == [7]
 
@@ -146,7 +146,9 @@ def test_banks_that_the_thresholds_were_not_chosen_on(tmp_path, key, labelled, v
     """The scenarios of `scout simulate`, made before there was a diagnosis; what they are is written in their file."""
     scenario = SCENARIOS[key]()
     labels = (scenario.group_names, scenario.evaluation_group) if labelled else (("all",), np.zeros(40, np.int64))
-    assert diagnose(load(on_the_learner_model(tmp_path / "run", scenario, rule, 300), labels)).verdict == verdict
+    assert (
+        diagnose(load_labelled(on_the_learner_model(tmp_path / "run", scenario, rule, 300), labels)).verdict == verdict
+    )
 
 
 def planted(x, special, otherwise=0.97):
@@ -206,7 +208,7 @@ def test_too_little_evidence(tmp_path):
 def test_the_gate_is_named_after_the_rules_constant(tmp_path):
     played = play(tmp_path, lambda c, level, w: 0.9, rule=rules.Rfcl(needed=5), n_contexts=200, windows=200, rollouts=4)
     assert "larger windows or a smaller needed frontiers would move" in " ".join(diagnose(load(played)).sentences())
-    assert gate_name("someone's own") == "evidence gate"
+    assert gate_constant("someone's own") == ""
 
 
 def test_a_context_without_rollouts(tmp_path):

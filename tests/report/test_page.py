@@ -1,12 +1,15 @@
 """The page in a real browser: no error, no request, figures visible, hover and keys, light, dark, narrow, wide."""
 
+import base64
 import json
 import re
+import zlib
 
 import numpy as np
 import pytest
 
 from scout_rl import Curriculum, rules
+from scout_rl.records.compact import KINDS
 from scout_rl.report.build import report
 from scout_rl.report.read.runs import load
 from scout_rl.report.show.heat import encode, evidence_of_moves
@@ -34,7 +37,7 @@ def planted(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(planted):
-    return report([planted / "runs"], planted / "out", labels=planted / "labels.json")
+    return report([planted / "runs"], planted / "out", groups=planted / "labels.json")
 
 
 def test_what_lies_beside_the_page(page):
@@ -91,6 +94,34 @@ def test_the_reasons_behind_moves(planted):
         mine = (run.played.context == context) & (run.played.level == level) & (run.played.window <= window)
         outcomes = run.played.success[mine]
         assert (evidence[i], known[i], won[i]) == (len(outcomes), min(10, len(outcomes)), outcomes[-10:].sum())
+
+
+def as_the_page_plays(told, run):
+    """The frontier of every window, from the stored moves alone."""
+    raw, arrays, at = zlib.decompress(base64.b64decode(told["data"])), {}, 0
+    for name, size, length in told["layout"]:
+        arrays[name] = np.frombuffer(raw, f"<u{size}", length, at).astype(int)
+        at += size * length
+    now = arrays.get("start", np.full(run.about.n_contexts, run.about.n_levels - 1)).copy()
+    frontier = np.zeros_like(run.frontier)
+    window = np.cumsum(arrays["steps"])
+    for w in range(len(frontier)):
+        for i in np.flatnonzero(window == w):
+            by_one = now[arrays["context"][i]] + (1 if KINDS[arrays["kind"][i]] == "retreat" else -1)
+            now[arrays["context"][i]] = arrays["to"][i] if "to" in arrays else by_one
+        frontier[w] = now
+    return frontier, "to" in arrays
+
+
+@pytest.mark.parametrize(("rule", "skips"), [(rules.Scout(), False), (rules.RfclDemo(delta=4), True)])
+def test_the_stored_moves_are_the_frontier(tmp_path, rule, skips):
+    """`rfcl-demo` advances by several levels at once."""
+    play(tmp_path / "run", lambda c, level, w: 0.8, rule=rule, n_contexts=6, n_levels=15, windows=120)
+    run = load(tmp_path / "run")
+    assert (run.frontier[-1] < 14).any()
+    drawn, says_where_to = as_the_page_plays(encode(run, detailed=False), run)
+    assert np.array_equal(drawn, run.frontier)
+    assert says_where_to == skips
 
 
 def test_a_rule_without_a_frontier_is_drawn_by_what_it_trained(planted):
@@ -230,6 +261,19 @@ def test_a_page_with_a_run_that_has_just_started(browser, planted, tmp_path):
     browser.open(report([planted / "runs/scout", tmp_path / "started"], tmp_path / "out"))
     browser.until("document.body.dataset.drawn")
     assert browser.value("document.getElementById('which').length") == 1
+    assert browser.errors == []
+
+
+@needs_chromium
+def test_a_move_of_several_levels_in_a_browser(browser, tmp_path):
+    rule = rules.RfclDemo(delta=4)
+    play(tmp_path / "run", lambda c, level, w: 0.8, rule=rule, n_contexts=1, n_levels=15, windows=40)
+    run = load(tmp_path / "run")
+    browser.open(report([tmp_path / "run"], tmp_path / "out"))
+    browser.until("document.body.dataset.drawn")
+    window = int(run.moves.window[0])
+    said = over(browser, (window + 0.5) / 40, 0.5)
+    assert said[1:3] == ["level 10", "event: advance from level 14 to 10"]
     assert browser.errors == []
 
 

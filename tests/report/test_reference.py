@@ -5,7 +5,7 @@ import pytest
 
 from scout_rl import rules
 from scout_rl.bench.reproduction.verdicts import Row, answer
-from scout_rl.bench.settings.settings import SCHEDULES, SETTINGS
+from scout_rl.bench.settings.settings import SETTINGS
 from scout_rl.report.build import report
 from scout_rl.report.measure.aggregate import aggregate_tables
 from scout_rl.report.measure.comparison import comparison_table, evaluated, scores
@@ -15,7 +15,8 @@ from scout_rl.report.measure.metrics import summarise
 from scout_rl.report.measure.retention import retention
 from scout_rl.report.read.runs import load
 from scout_rl.report.show.figures import draw_all
-from tests.report.planted import config, staircase, write_compact
+from scout_rl.rules.rule import SCHEDULES
+from tests.report.planted import CATALOGUE, config, staircase, write_compact
 
 AT = np.arange(0, 121, 20)
 SEEDS = range(100, 106)
@@ -42,7 +43,8 @@ def plant(folder, setting, rule, final, constants=None, seeds=SEEDS, **others):
 
 
 def blocks_in(folder):
-    return [evaluated(block) for block in group(summarise(load(path)) for path in sorted(folder.glob("*.npz")))]
+    runs = [summarise(load(path, catalogue=CATALOGUE)) for path in sorted(folder.glob("*.npz"))]
+    return [evaluated(block) for block in group(runs)]
 
 
 @pytest.fixture
@@ -90,7 +92,7 @@ def test_a_variant_in_its_place_is_named(tmp_path):
     assert table.column("rule")[0] == "scout (N_stale 0)"
     assert "Δ scout (N_stale 0) − rule [95%]" in table.header
     assert conclude(block, found[:1]) == ["scout (N_stale 0) alone: the table describes, nothing is compared."]
-    text = report([tmp_path / "runs"], tmp_path / "out").read_text()
+    text = report([tmp_path / "runs"], tmp_path / "out", catalogue=CATALOGUE).read_text()
     assert "SCOUT&#x27;s AUC" not in text
     assert "SCOUT − rule" not in text
 

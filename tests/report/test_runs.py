@@ -6,15 +6,13 @@ import shutil
 import numpy as np
 import pytest
 
-from scout_rl.bench.families import load_bank
-from scout_rl.bench.settings.settings import setting
 from scout_rl.records.compact import pack
 from scout_rl.report.measure.conditions import group
 from scout_rl.report.measure.metrics import summarise
-from scout_rl.report.read.labels import oracle_groups, read_labels, training_groups
+from scout_rl.report.read.labels import read_labels
 from scout_rl.report.read.replay import WORDS, replay
 from scout_rl.report.read.runs import find, load
-from tests.report.planted import config, curve, played_folder, staircase, write_compact
+from tests.report.planted import config, curve, load_labelled, played_folder, staircase, write_compact
 
 
 @pytest.fixture(scope="module")
@@ -169,15 +167,13 @@ def test_a_label_says_a_presets_name_and_not_its_constants(tmp_path):
     assert names == ["", " (paper)", " (paper, batch 64)", " (policy ladder)"]
 
 
-@pytest.mark.parametrize("key", ["doorkey-split-small", "doorkey-small", "fetch-withingroup-small"])
-def test_group_labels_are_the_banks(key):
-    """The records hold no labels; the settings table must give the bank's own."""
-    bank, chosen = load_bank(setting(key)), setting(key)
-    names, labels = training_groups(key, chosen.n_train, bank.sha256)
-    assert names == tuple(g.name for g in chosen.groups)
-    assert np.array_equal(labels, bank.train.evaluation_group)
-    assert np.array_equal(oracle_groups(key, chosen.n_train), bank.train.oracle_group)
-    assert training_groups(key, chosen.n_train, "0" * 64) is None  # another bank: nothing is known
+def test_group_labels_are_the_records_own(folder, tmp_path):
+    groups = {"near": np.zeros(7), "far": np.ones(7)}
+    path = write_compact(tmp_path / "x.npz", config(), groups, labelled=True)
+    run = load(path)
+    assert (run.groups, run.context_group.tolist(), run.about.n_contexts) == (("near", "far"), [0] * 5 + [1] * 5, 10)
+    assert load(write_compact(tmp_path / "y.npz", config(), groups)).context_group is None
+    assert load(folder).context_group is None
 
 
 def test_a_planted_frontier_summarised(tmp_path):
@@ -185,7 +181,7 @@ def test_a_planted_frontier_summarised(tmp_path):
     every = np.repeat([10, 20], 5)
     frontier = staircase(120, 10, every=every)
     path = write_compact(tmp_path / "x.npz", config(), {"all": curve(60, at=range(0, 121, 20))}, frontier=frontier)
-    found = summarise(load(path, (("fast", "slow"), np.repeat([0, 1], 5))))
+    found = summarise(load_labelled(path, (("fast", "slow"), np.repeat([0, 1], 5))))
     # fast: 9 windows at level 4, 10 at 3, 2 and 1, then 81 at 0; slow: 19, 20, 20, 20, 41
     assert found.level_share.tolist() == pytest.approx(np.array([81 + 41, 30, 30, 30, 28]) / 240)
     assert found.reversals == 0

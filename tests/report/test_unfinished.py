@@ -86,7 +86,7 @@ def test_a_run_that_has_just_begun_stops_no_report(runs, tmp_path):
     assert (about.windows, about.budget, about.finished) == (0, 40, False)
     labels = tmp_path / "labels.json"
     labels.write_text(json.dumps(["a"] * 6))
-    text = report([runs], tmp_path / "out", labels=labels).read_text()
+    text = report([runs], tmp_path / "out", groups=labels).read_text()
     assert "2 runs" in text
     assert "0 of 40: not finished, in no table" in text
     assert (tmp_path / "out/tables/planted-success.md").exists()

@@ -29,6 +29,7 @@ def report(
         groups: JSON list with a group name for every training context, for records that are not of our settings.
     """
     _plotting()
+    from scout_rl.bench.reproduction.catalogue import catalogue
     from scout_rl.report.build import report as build
     from scout_rl.report.read.runs import find
 
@@ -38,7 +39,9 @@ def report(
     columns = TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         line = bar.add_task("", total=len(records))
-        page = build(records, out, labels=groups, tell=lambda done: bar.update(line, completed=done))
+        page = build(
+            records, out, groups=groups, catalogue=catalogue(), tell=lambda done: bar.update(line, completed=done)
+        )
     print(page)
     return 0
 
@@ -51,7 +54,6 @@ def diagnose(runs: Records, /, *, groups: Path | None = None) -> int:
         groups: JSON list with a group name for every training context, for records that are not of our settings.
     """
     from scout_rl.report.diagnose import diagnose as judge
-    from scout_rl.report.read.labels import read_labels
     from scout_rl.report.read.runs import find, load
 
     if not runs:
@@ -59,10 +61,8 @@ def diagnose(runs: Records, /, *, groups: Path | None = None) -> int:
     found = find(runs)
     judged = False
     for i, path in enumerate(found):
-        run = load(path)
+        run = load(path, groups=groups)
         if run.about.windows or len(found) == 1:
-            if groups is not None and run.about.windows:
-                run = load(path, read_labels(groups, run.about.n_contexts))
             told, judged = judge(run).sentences(), True
         else:
             told = [f"{path} holds no closed window yet: there is nothing to diagnose."]

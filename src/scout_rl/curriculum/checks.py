@@ -39,6 +39,23 @@ def check(curriculum: Curriculum, cells: Cells, success: ArrayLike, signal: Arra
     return Outcomes(context, level, outcome, _signal(curriculum, signal, context.shape), np.ones(len(context), bool))
 
 
+def evaluation(window: int, outcomes: ArrayLike, group: Sequence[object] | None) -> dict[str, Any]:
+    """The row of a held-out evaluation after ``window`` windows: success over all contexts and by group."""
+    success = _binary(outcomes, "outcomes")
+    if success.ndim != 1 or not len(success):
+        raise ValueError(f"outcomes has shape {success.shape}, but must be one flat list with one per held-out context")
+    labels = ["all"] * len(success) if group is None else [str(name) for name in group]
+    if len(labels) != len(success):
+        raise ValueError(f"group names {len(labels)} contexts, but there are {len(success)} outcomes")
+    groups = {name: float(success[[label == name for label in labels]].mean()) for name in dict.fromkeys(labels)}
+    return {
+        "window": window,
+        "success": float(success.mean()),
+        "groups": groups,
+        "outcomes": success.astype(int).tolist(),
+    }
+
+
 def _index(values: ArrayLike, name: str, n: int) -> NDArray[np.int64]:
     try:
         array = np.asarray(values)
@@ -56,23 +73,23 @@ def _index(values: ArrayLike, name: str, n: int) -> NDArray[np.int64]:
     return array.astype(np.int64, copy=False)
 
 
-def _binary(success: ArrayLike) -> NDArray[np.bool_]:
+def _binary(success: ArrayLike, name: str = "success") -> NDArray[np.bool_]:
     try:
         array = np.asarray(success)
     except ValueError:
-        raise ValueError("success is ragged; it must be one flat list of booleans") from None
+        raise ValueError(f"{name} is ragged; it must be one flat list of booleans") from None
     if array.dtype == bool:
         return array
     if array.dtype.kind not in "iuf":
         if array.size == 0:
             return np.zeros(array.shape, bool)
-        raise ValueError(f"success has type {array.dtype}, but must be boolean or 0/1")
+        raise ValueError(f"{name} has type {array.dtype}, but must be boolean or 0/1")
     binary: NDArray[np.bool_] = array == 1
     wrong = ~(binary | (array == 0))
     if wrong.any():
         entry = np.unravel_index(int(np.argmax(wrong)), array.shape)
         place = ", ".join(str(i) for i in entry)
-        raise ValueError(f"success[{place}] is {array[entry]}, but must be boolean or 0/1")
+        raise ValueError(f"{name}[{place}] is {array[entry]}, but must be boolean or 0/1")
     return binary
 
 

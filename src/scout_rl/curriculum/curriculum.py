@@ -7,6 +7,7 @@ import math
 import os
 import warnings
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ class Curriculum:
     Same seed and same reports give the same assignments. They are drawn from ``generator``, whose numbers are not those
     of ``np.random.default_rng(seed)``, so an environment with the same seed does not move in step with it. ``window``
     is how many outcomes close a window when they come one at a time through `record`; `report` closes one by itself.
+    ``name`` is what ``scout report`` calls the run's condition: runs of one name differ in their seed alone.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Curriculum:
         window: int = 16,
         oracle_group: ArrayLike | None = None,
         log_dir: str | os.PathLike[str] | None = None,
+        name: str | None = None,
     ) -> None:
         require(isinstance(rule, Rule), f"rule is {rule!r}, but must be a rule such as rules.Scout()")
         n_contexts = outcome_checks.whole_number(n_contexts, "n_contexts")
@@ -61,8 +64,12 @@ class Curriculum:
         require(self.seed >= 0, f"seed is {seed}, but cannot be negative")
         self.rule, self.n_contexts, self.n_levels = rule, n_contexts, n_levels
         self.state = rule.init(n_contexts, n_levels, oracle_group)
+        require(name is None or (isinstance(name, str) and bool(name)), f"name is {name!r}, but must be a text")
+        self.name = name
         self.windows = 0
         """Windows closed so far."""
+        self.evaluated: int | None = None
+        """Windows closed at the last `evaluation`."""
         self.events: deque[Event] = deque(maxlen=EVENTS_KEPT)
         """The moves of this process, the newest last."""
         self.process = os.getpid()
@@ -113,6 +120,21 @@ class Curriculum:
             return []
         return self._close(outcome_checks.gathered([*self._waiting, one]))
 
+    def evaluation(self, outcomes: ArrayLike, group: Sequence[object] | None = None) -> dict[str, float]:
+        """Take the outcome, 0 or 1, of every held-out context from the target start; return success by group.
+
+        ``group`` names the group of each context; without it there is one, ``all``. Play the same contexts in the same
+        order every time, at most once per window. The row goes into ``evaluations.jsonl`` in ``log_dir``, from which
+        ``scout report`` compares runs.
+        """
+        row = outcome_checks.evaluation(self.windows, outcomes, group)
+        require(self.evaluated != self.windows, f"there is an evaluation after {self.windows} windows already")
+        if self._records is not None:
+            snapshot.check_records(self._records, self.windows)
+            self._records.evaluate(row)
+        self.evaluated = self.windows
+        return dict(row["groups"])
+
     # -- views -----------------------------------------------------------------------------------------------------
 
     def distribution(self) -> NDArray[np.float64]:
@@ -155,16 +177,22 @@ class Curriculum:
         if self._records is not None:
             snapshot.check_digest(self._records, restored)
             self._records.cut(restored.windows)
+            known = restored.windows if restored.evaluated is None else restored.evaluated
+            self._records.evaluations.cut(known + 1)
             snapshot.check_records(self._records, restored.windows)
         self.state, self._waiting, self.windows = restored.state, restored.waiting, restored.windows
-        self.digest = restored.digest
+        self.digest, self.evaluated = restored.digest, restored.evaluated
         self.generator.bit_generator.state = restored.generator
         self._cumulative = None
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the ``state_dict`` to one npz file, atomically and without pickle."""
+    def sync(self) -> None:
+        """Have every record on the disk, before a checkpoint is that knows of them; `save` does it by itself."""
         if self._records is not None:
             self._records.sync()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the ``state_dict`` to one npz file, atomically and without pickle."""
+        self.sync()
         snapshot.save(self.state_dict(), path)
 
     def load(self, path: str | os.PathLike[str]) -> None:

@@ -34,6 +34,8 @@ class Restored(NamedTuple):
     generator: dict[str, Any]
     digest: str
     """Empty where an earlier version kept none."""
+    evaluated: int | None
+    """Windows closed at the last held-out evaluation; None where there was none."""
 
 
 def config(curriculum: Curriculum) -> dict[str, Any]:
@@ -49,6 +51,7 @@ def config(curriculum: Curriculum) -> dict[str, Any]:
         "window": curriculum.window,
         "seed": curriculum.seed,
         "has_frontier": curriculum.frontier is not None,
+        **({} if curriculum.name is None else {"name": curriculum.name}),
         "versions": {"scout_rl": __version__, "numpy": np.__version__, "python": platform.python_version()},
     }
 
@@ -66,6 +69,7 @@ def take(curriculum: Curriculum) -> dict[str, Any]:
         "windows": curriculum.windows,
         "generator": copy.deepcopy(curriculum.generator.bit_generator.state),
         "digest": curriculum.digest,
+        **({} if curriculum.evaluated is None else {"evaluated": curriculum.evaluated}),
         "arrays": arrays,
     }
 
@@ -88,7 +92,11 @@ def read(curriculum: Curriculum, given: dict[str, Any]) -> Restored:
     state = _unflatten(curriculum.state, given["arrays"], "state")
     _check_state(curriculum, state, windows)
     waiting = _waiting(curriculum, given["arrays"])
-    return Restored(state, waiting, windows, _generator(given["generator"]), str(given.get("digest", "")))
+    evaluated = given.get("evaluated")
+    if evaluated is not None and (not isinstance(evaluated, int) or not 0 <= evaluated <= windows):
+        raise ValueError(f"the state dict's last evaluation is after window {evaluated!r}, and it has {windows}")
+    digest = str(given.get("digest", ""))
+    return Restored(state, waiting, windows, _generator(given["generator"]), digest, evaluated)
 
 
 def save(state_dict: dict[str, Any], path: str | os.PathLike[str]) -> None:

@@ -136,6 +136,7 @@ class Assignments:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one npz file, atomically and without pickle; ``Curriculum.load`` reads it too."""
         Path(path).parent.mkdir(parents=True, exist_ok=True)
+        self.curriculum.sync()
         snapshot.save(self.state_dict(), path)
 
     def load(self, path: str | os.PathLike[str]) -> None:

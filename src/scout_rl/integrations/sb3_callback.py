@@ -31,7 +31,8 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
     ``scout/windows``, ``scout/staleness`` (mean, in windows), ``scout/dropped_episodes``, and for every group
     ``scout/success_level0/<group>`` (training outcomes at level 0 since the last dump). With ``eval_env`` (of
     `target_env`) also ``scout/eval_success/<group>`` and the worst of them, ``scout/eval_worst_group``. Where both
-    environments are in a VecNormalize, that of ``eval_env`` gets the statistics of training before it is played.
+    environments are in a VecNormalize, that of ``eval_env`` gets the statistics of training before it is played. Every
+    evaluation is also recorded with the curriculum, for ``scout report``: at most one per window.
 
     ``evaluation_group`` labels the training contexts; without it there is one group, ``all``. ``eval_group`` labels
     the contexts of ``eval_env``, in its order; without it those of training keep their label, and held-out ones need
@@ -134,6 +135,9 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
         copy_statistics(self.training_env, env)
         played = play(self.model, env, deterministic=self._deterministic)
         self.evaluations.append((self.num_timesteps, by_context(played)))
+        curriculum = self.assignments.curriculum
+        if curriculum.evaluated != curriculum.windows:  # no window was closed since: the curve has its point
+            curriculum.evaluation([success for _, success in played], self._eval_groups)
         groups: dict[str, list[bool]] = {}
         for group, (_, success) in zip(self._eval_groups, played, strict=True):
             groups.setdefault(group, []).append(success)

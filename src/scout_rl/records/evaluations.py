@@ -1,7 +1,7 @@
 """A run's held-out evaluations, checked: they are those that were due, and every mean is that of its outcomes.
 
 Reports read means by group; the outcomes behind them are what a policy did. Which held-out context is of which group
-follows from the setting, for a bank whose hash is pinned; of another bank only what holds for any groups is asked.
+stands in run.json; of a record without it only what holds for any groups is asked.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.bench.settings.bank import pinned_hashes
-from scout_rl.bench.settings.settings import SETTINGS
 from scout_rl.files.damage import reading
 from scout_rl.records.stored import read_table
+from scout_rl.records.tables import EVALUATIONS
 
-EVALUATIONS = "evaluations.jsonl"
 ROUNDING = 1e-9
 """A mean of zeros and ones is computed exactly; this is for other machines' last digits."""
 
@@ -50,6 +48,10 @@ def read_evaluations(folder: Path, about: dict[str, Any], closed: int) -> list[d
 
 def check_times(config: dict[str, Any], at: list[int], closed: int) -> None:
     """Refuse evaluations that were not due, are there twice, or are missing after ``closed`` windows."""
+    if "windows" not in config:  # anyone's loop: it evaluates when it likes
+        if any(one >= other for one, other in pairwise(at)) or (closed and at[-1:] > [closed]):
+            raise ValueError("its evaluations are not in order, or of windows that are not there")
+        return
     every = config.get("evaluate_every")
     if not every:  # a config of before it was kept there
         if any(one >= other for one, other in pairwise(at)) or at[:1] not in ([], [0]):
@@ -77,12 +79,14 @@ def check_means(
     overall = outcomes.mean(axis=1)
     if success is not None:
         _require_equal("success", at, success, overall)
-    known = group_slices(about, outcomes.shape[1])
-    if known is not None:
-        if list(groups) != list(known):
-            raise ValueError(f"its groups are {', '.join(groups)}, and the setting's {', '.join(known)}")
-        for name, rows in known.items():
-            _require_equal(f"success of group {name}", at, groups[name], outcomes[:, rows].mean(axis=1))
+    if "groups" in about:
+        labels = np.array(about["groups"]["held_out"])
+        if len(labels) != outcomes.shape[1]:
+            raise ValueError(f"it has {outcomes.shape[1]} held-out contexts, and labels for {len(labels)}")
+        if set(groups) != set(labels.tolist()):
+            raise ValueError(f"its groups are {', '.join(groups)}, and its labels {', '.join(sorted(set(labels)))}")
+        for name, values in groups.items():
+            _require_equal(f"success of group {name}", at, values, outcomes[:, labels == name].mean(axis=1))
         return
     if len(groups) == 1:
         ((name, values),) = groups.items()
@@ -93,21 +97,6 @@ def check_means(
     for i in np.flatnonzero(~(within & (means >= 0).all(axis=0) & (means <= 1).all(axis=0))).tolist():
         told = ", ".join(f"{name} {values[i]:g}" for name, values in groups.items())
         raise ValueError(f"the evaluation after {at[i]} windows has {told}, and {overall[i]:g} of all outcomes")
-
-
-def group_slices(about: dict[str, Any], n_held_out: int) -> dict[str, slice] | None:
-    """Which held-out contexts are of which group, in a bank whose hash is pinned; None for another one.
-
-    Banks list their contexts group by group, in the setting's shares.
-    """
-    chosen = SETTINGS.get(about["config"]["setting"])
-    if chosen is None or pinned_hashes().get(chosen.key) != about.get("bank_sha256"):
-        return None
-    if chosen.n_held_out != n_held_out:
-        raise ValueError(f"it has {n_held_out} held-out contexts, and its bank {chosen.n_held_out}")
-    counts = [round(group.share * n_held_out) for group in chosen.groups[:-1]]
-    ends = np.cumsum([0, *counts, n_held_out - sum(counts)]).tolist()
-    return {group.name: slice(*ends[i : i + 2]) for i, group in enumerate(chosen.groups)}
 
 
 def _require_equal(what: str, at: Sequence[int], told: NDArray[np.float64], mean: NDArray[np.float64]) -> None:

@@ -40,6 +40,12 @@ def check_run(about: dict[str, Any]) -> None:
         value = about["config"][name]
         if not isinstance(value, kind):
             raise ValueError(f"its config has {name} {value!r}")
+    labels = about.get("groups")
+    if labels is not None and not (
+        all(isinstance(label, str) for side in ("train", "held_out") for label in labels[side])
+        and [type(label) for label in labels["oracle"]] == [int] * len(labels["train"])
+    ):
+        raise ValueError("its groups are not a name for every context, and a number for every training context")
     made_with.check(about)
 
 

@@ -4,6 +4,7 @@
     windows.jsonl   a row a window: its cells and their success
     events.jsonl    a row a frontier move
     frontier.int8   a row a window: one byte a context (rules with a frontier)
+    evaluations.jsonl   a row per held-out evaluation, where the loop reports any
 
 A window's row in ``windows.jsonl`` is written last. Whatever a crash left behind it is cut off when the folder is
 opened again, and a curriculum restored to window w cuts the records back to w rows. docs/metrics.md lists every column.
@@ -26,6 +27,7 @@ from scout_rl.rules.cells import Event
 
 SCHEMA = 1
 CONFIG, WINDOWS, EVENTS, FRONTIER = "config.json", "windows.jsonl", "events.jsonl", "frontier.int8"
+EVALUATIONS = "evaluations.jsonl"
 
 
 class Records(NamedTuple):
@@ -81,6 +83,7 @@ class RecordWriter:
         except OSError as error:
             raise ValueError(f"log_dir {self.folder} cannot be written: {error.strerror}") from error
         self._windows, self._events = JsonLines(self.folder / WINDOWS), JsonLines(self.folder / EVENTS)
+        self.evaluations = JsonLines(self.folder / EVALUATIONS)
         rows = self._windows.rows()
         with reading(self._windows.path):
             self.first: int | None = rows[0]["window"] if rows else None
@@ -104,6 +107,22 @@ class RecordWriter:
         self._size = self._windows.size()
         self.first = window if self.first is None else self.first
         self.windows = window + 1
+
+    def evaluate(self, row: dict[str, Any]) -> None:
+        """Write one held-out evaluation, of the same contexts as those before it.
+
+        A row of this window or a later one is from before a restore: it goes.
+        """
+        self._require_sole()
+        self.evaluations.cut(row["window"])
+        for first in self.evaluations.rows()[:1]:
+            there, here = ((len(one["outcomes"]), sorted(one["groups"])) for one in (first, row))
+            if there != here:
+                raise ValueError(
+                    f"the evaluation has {here[0]} contexts in {', '.join(here[1])}, and those in "
+                    f"{self.evaluations.path} have {there[0]} in {', '.join(there[1])}: always play the same ones"
+                )
+        self.evaluations.append(row)
 
     def cut(self, windows: int) -> None:
         """Keep only the rows of windows before ``windows``; where some of those are lost, nothing is cut."""
@@ -132,7 +151,7 @@ class RecordWriter:
 
     def sync(self) -> None:
         """Have every row on the disk, before a state is that knows of them."""
-        sync(self.folder / name for name in (CONFIG, WINDOWS, EVENTS, FRONTIER))
+        sync(self.folder / name for name in (CONFIG, WINDOWS, EVENTS, FRONTIER, EVALUATIONS))
 
     def _require_sole(self) -> None:
         if self._windows.size() != self._size:
@@ -156,7 +175,7 @@ class RecordWriter:
         path = self.folder / CONFIG
         if path.exists():
             there = _load_config(path)
-            for name in ("rule", "n_contexts", "n_levels", "window", "seed"):
+            for name in ("rule", "n_contexts", "n_levels", "window", "seed", "name"):
                 if there.get(name) != self.config.get(name):
                     raise ValueError(
                         f"log_dir {self.folder} holds records of another curriculum: {name} is {there.get(name)!r} "

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from scout_rl.report.measure.aggregate import aggregate_tables
 from scout_rl.report.measure.comparison import (
-    Runs,
     comparison_table,
     evaluated,
     finished,
@@ -17,14 +16,14 @@ from scout_rl.report.measure.comparison import (
     with_family,
 )
 from scout_rl.report.measure.conclusions import conclude
-from scout_rl.report.measure.conditions import group
+from scout_rl.report.measure.conditions import Block, group, named
 from scout_rl.report.measure.metrics import Summary, summarise
 from scout_rl.report.measure.names import file_names
 from scout_rl.report.measure.retention import retention_table
 from scout_rl.report.measure.solving import solving_table
 from scout_rl.report.measure.tables import Table, as_csv, latex, markdown
-from scout_rl.report.read.labels import read_labels
-from scout_rl.report.read.runs import find, load
+from scout_rl.report.read.catalogue import Catalogue
+from scout_rl.report.read.runs import NOTHING, find, load
 from scout_rl.report.show.figures import draw_all, save
 from scout_rl.report.show.heat import encode
 from scout_rl.report.show.page import Entry, Part, render
@@ -32,48 +31,40 @@ from scout_rl.report.show.page import Entry, Part, render
 DETAILED = 60
 """Up to this many runs the page also holds every context's status in every window (about 0.2 s and 4 KB a run)."""
 
+HeatMap = tuple[tuple[str, ...], dict[str, Any]]
+"""Group names, and what `encode` makes of a run."""
 UNEVALUATED = "No finished run with held-out evaluations: nothing is compared."
 UNFINISHED = "No finished run: nothing is compared, and there is no table."
-
-
-class Read(NamedTuple):
-    """A run on its way to the page."""
-
-    summary: Summary
-    groups: tuple[str, ...]
-    heat: dict[str, object]
-
-    @property
-    def about(self) -> object:
-        """Of the run."""
-        return self.summary.about
 
 
 def report(
     paths: Sequence[Path],
     out: Path,
     *,
-    labels: Path | None = None,
+    groups: Path | None = None,
+    catalogue: Catalogue = NOTHING,
     tell: Callable[[int], None] = lambda done: None,
 ) -> Path:
     """Write ``out/index.html``, ``out/tables`` and ``out/figures``; returns the page."""
-    found = find(paths)
-    read = []
-    for i, path in enumerate(found):
-        run = load(path)
-        if labels is not None and run.about.windows:
-            run = load(path, read_labels(labels, run.about.n_contexts))
-        read.append(Read(summarise(run), run.groups, encode(run, detailed=len(found) <= DETAILED)))
+    records = find(paths)
+    runs: dict[str, Summary] = {}
+    maps: dict[str, HeatMap] = {}
+    for i, path in enumerate(records):
+        run = load(path, groups=groups, catalogue=catalogue)
+        runs[run.about.name] = summarise(run)
+        maps[run.about.name] = run.groups, encode(run, detailed=len(records) <= DETAILED)
         tell(i + 1)
-    blocks = group(r.summary for r in read)
+    blocks = group(named(list(runs.values())))
     parts, overall = _parts(blocks, out)
     out.mkdir(parents=True, exist_ok=True)
     page = out / "index.html"
-    page.write_text(render("SCOUT report", _summary(read, blocks), parts, overall, _entries(read, blocks)), "utf-8")
+    page.write_text(
+        render("SCOUT report", _summary(runs.values(), blocks), parts, overall, _entries(maps, blocks)), "utf-8"
+    )
     return page
 
 
-def _parts(blocks: Sequence[Runs], out: Path) -> tuple[list[Part], list[Table]]:
+def _parts(blocks: Sequence[Block], out: Path) -> tuple[list[Part], list[Table]]:
     usable = [(block, evaluated(block)) for block in blocks]
     family = iter(with_family([scores(b) for _, b in usable if b is not None]))
     parts, compared, tables = [], [], []
@@ -110,19 +101,18 @@ def write_tables(tables: Sequence[tuple[str, Table]], folder: Path) -> None:
             (folder / f"{name}{ending}").write_text(text, "utf-8")
 
 
-def _entries(read: Sequence[Read], blocks: Sequence[Runs]) -> list[Entry]:
-    by_summary = {id(r.summary): r for r in read}
+def _entries(maps: dict[str, HeatMap], blocks: Sequence[Block]) -> list[Entry]:
     return [
-        Entry(run.about, block.label, condition.label, by_summary[id(run)].groups, by_summary[id(run)].heat)
+        Entry(run.about, block.label, condition.label, *maps[run.about.name])
         for block in blocks
         for condition in block.conditions
         for run in condition.runs
     ]
 
 
-def _summary(read: Sequence[Read], blocks: Sequence[Runs]) -> str:
-    unfinished = sum(not r.summary.about.finished for r in read)
-    hours = sum(r.summary.about.seconds for r in read) / 3600
-    told = f"{len(read)} runs, {len(blocks)} comparisons"
+def _summary(runs: Collection[Summary], blocks: Sequence[Block]) -> str:
+    unfinished = sum(not run.about.finished for run in runs)
+    hours = sum(run.about.seconds for run in runs) / 3600
+    told = f"{len(runs)} runs, {len(blocks)} comparisons"
     told += f", {hours:.1f} hours of training" if hours else ""
     return told + (f"; {unfinished} not finished and in no table." if unfinished else ".")

@@ -11,7 +11,7 @@ from scout_rl.report.measure import pacing
 from scout_rl.report.measure.metrics import interquartile_range, members_of
 from scout_rl.report.measure.pacing import POOLED, Difference, Pacing
 from scout_rl.report.measure.statistics import generator
-from scout_rl.report.measure.stuck import REASONS, Stuck, find_stuck, gate_name
+from scout_rl.report.measure.stuck import REASONS, Stuck, find_stuck, gate_constant
 from scout_rl.report.read.run import About, Run
 
 SPREAD = 0.35
@@ -88,7 +88,7 @@ class Diagnosis:
             waited = f"{found.gathering:.0%} of the time above the target start a context waited for rollouts"
             told.append(
                 f"The evidence gate sets the pace: {waited}. With fewer contexts, larger windows or a smaller "
-                f"{gate_name(self.about.rule)} "
+                f"{gate_constant(self.about.rule) or 'evidence gate'} "
                 "frontiers would move more often: that may help, and may show differences that this run hides."
                 if found.gathering >= WAITING
                 else f"{waited}, the rest for success."

@@ -27,6 +27,10 @@ State = Any
 """A named tuple of arrays; each rule's own, with a ``statistics`` field (see ``statistics.py``)."""
 
 
+SCHEDULES = ("T_anneal", "T")
+"""Constants of rules that hold the length of a shared schedule, in windows."""
+
+
 class Status(IntEnum):
     """What the last transition pass did with a context, or why it did nothing; one word each."""
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from scout_rl.bench.campaign.file import load as load_campaign
-from scout_rl.bench.reproduction import marks
 from scout_rl.bench.reproduction.pairs import MARK, write
 from scout_rl.records.compact import KINDS, find_results
 from scout_rl.report.read.runs import load
 from scout_rl.rules import Scout
+from tests.bench.reproduction.marked import between
 from tests.report.planted import config, curve, staircase, write_compact
 
 ROOT = Path(__file__).parents[3]
@@ -136,8 +136,8 @@ def test_the_committed_page_is_what_the_records_give(tmp_path):
     reasons = tmp_path / "disagreements.md"
     reasons.write_text((ROOT / "docs/disagreements.md").read_text().replace("0.", "1."))
     page = write(RECORDS, tmp_path, reasons)
-    assert marks.between(reasons, MARK) == marks.between(ROOT / "docs/disagreements.md", MARK), "run make results"
-    assert "| `doorkey` |" in marks.between(reasons, MARK)
+    assert between(reasons, MARK) == between(ROOT / "docs/disagreements.md", MARK), "run make results"
+    assert "| `doorkey` |" in between(reasons, MARK)
     assert page.read_text() == (ROOT / "docs/pairs.md").read_text(), "run make results"
     for picture in (tmp_path / "images").iterdir():
         assert (ROOT / "docs/images" / picture.name).exists(), "run make results"

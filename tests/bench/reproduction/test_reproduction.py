@@ -9,16 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scout_rl.bench.families import load_bank
 from scout_rl.bench.reproduction import glance, marks
-from scout_rl.bench.reproduction.judging import EXPECTED
+from scout_rl.bench.reproduction.judging import LOSES, NOT_BEHIND, SIDES
 from scout_rl.bench.reproduction.reproduction import write
 from scout_rl.bench.reproduction.verdicts import answer, rows
+from scout_rl.bench.settings.bank import pinned_hashes
 from scout_rl.bench.settings.settings import SETTINGS
 from scout_rl.cli import main
-from scout_rl.records.compact import find_results
+from scout_rl.records.compact import find_results, unpack
 from scout_rl.report.measure.metrics import summarise
 from scout_rl.report.read.runs import load
 from scout_rl.rules import RULES
+from tests.bench.reproduction.marked import between
 from tests.report.planted import config, curve, write_compact
 
 ROOT = Path(__file__).parents[3]
@@ -62,7 +65,7 @@ def test_the_committed_page_is_what_the_records_give(tmp_path):
 
 
 def table_of(readme):
-    return marks.between(readme, glance.MARK)
+    return between(readme, glance.MARK)
 
 
 def test_a_readme_without_a_place_for_the_table_is_refused(tmp_path):
@@ -87,9 +90,37 @@ def test_every_row_asks_about_something_that_exists():
         assert row.rule in RULES
         names = {group.name for group in SETTINGS[row.setting].groups}
         assert not row.metric.startswith("final:") or row.metric.removeprefix("final:") in names
-        assert row.expect in EXPECTED
+        assert row.expect in ("", *SIDES, NOT_BEHIND, LOSES)
     assert {row.setting for row in asked} >= {"fetch-conflict", "fetch-withingroup", "fetch-air", "metaworld-conflict"}
     assert len({(r.setting, r.rule, r.metric, r.ladder, r.levels, r.preset) for r in asked}) == len(asked)
+
+
+def test_committed_records_hold_their_banks_labels():
+    """As the settings table gives them; `test_labels_of_a_bank` has it of the banks themselves."""
+    hashes = pinned_hashes()
+    for path in [*find_results(ROOT / "results"), *find_results(ROOT / "results-development")]:
+        about = unpack(path).about
+        own = SETTINGS[about["config"]["setting"]]
+        assert about["bank_sha256"] == hashes[own.key]
+        assert about["groups"] == labels_in_shares(own), path
+
+
+@pytest.mark.parametrize("key", [key for key in SETTINGS if key.endswith("-small") and "doorkey-16" not in key])
+def test_labels_of_a_bank(key):
+    """A bank lists its contexts group by group, in the setting's shares."""
+    own = SETTINGS[key]
+    assert load_bank(own).labels([group.name for group in own.groups]) == labels_in_shares(own)
+
+
+def labels_in_shares(own):
+    def of(n):
+        counts = [round(group.share * n) for group in own.groups[:-1]]
+        return np.repeat(range(len(own.groups)), [*counts, n - sum(counts)])
+
+    names = np.array([group.name for group in own.groups])
+    train, held_out = of(own.n_train), of(own.n_held_out)
+    oracle = train if own.oracle_sees_groups else np.zeros_like(train)
+    return {"train": names[train].tolist(), "held_out": names[held_out].tolist(), "oracle": oracle.tolist()}
 
 
 @pytest.mark.parametrize("path", find_results(ROOT / "results"), ids=lambda p: "-".join(p.with_suffix("").parts[-3:]))

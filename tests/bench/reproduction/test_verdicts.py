@@ -12,7 +12,7 @@ from scout_rl.report.measure.conditions import group
 from scout_rl.report.measure.metrics import summarise
 from scout_rl.report.measure.retention import retention
 from scout_rl.report.read.runs import find, load
-from tests.report.planted import blocks_of, curve, written
+from tests.report.planted import CATALOGUE, blocks_of, curve, written
 
 AT = np.arange(0, 121, 20)
 RESULTS = Path(__file__).parents[3] / "results"
@@ -22,8 +22,8 @@ GPU = {"ran_on": {"backend": "gpu", "device": "Loom 2"}}
 @pytest.fixture(scope="module")
 def committed():
     """Every row's answer from the committed records, and the blocks."""
-    whole = [evaluated(block) for block in group([summarise(load(path)) for path in find([RESULTS])])]
-    blocks = [block for block in whole if block is not None]
+    runs = [summarise(load(path, catalogue=CATALOGUE)) for path in find([RESULTS])]
+    blocks = [block for block in map(evaluated, group(runs)) if block is not None]
     return [verdicts.answer(asked, blocks) for asked in verdicts.rows()], blocks
 
 

@@ -42,7 +42,9 @@ def straight(tiny_run):
 def test_a_run_leaves_its_records(straight):
     about = read_run(straight)
     assert about["config"]["constants"]["n_min"] == 15  # whole, whatever later defaults are
-    assert about["bank_sha256"] == families.load_bank(families_setting("doorkey-small")).sha256
+    bank = families.load_bank(families_setting("doorkey-small"))
+    assert about["bank_sha256"] == bank.sha256
+    assert about["groups"] == bank.labels(["all"])
     evaluations = records.read_rows(straight / "evaluations.jsonl")
     assert [row["window"] for row in evaluations] == [0, 4, 8]
     assert all(len(row["outcomes"]) == 40 for row in evaluations)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from string import ascii_uppercase
 
-from scout_rl.report.measure.comparison import Runs
+from scout_rl.report.measure.conditions import Block
 from scout_rl.report.measure.metrics import Summary
 from scout_rl.report.measure.names import bracket, unusual
 from scout_rl.report.measure.tables import MISSING, Table
@@ -29,7 +29,7 @@ class Machines:
         return self.letters.setdefault(made_on(run), _letter(len(self.letters)))
 
 
-def durations_table(blocks: Sequence[Runs]) -> Table:
+def durations_table(blocks: Sequence[Block]) -> Table:
     """One row a condition and kind of machine; by setting, with the sums."""
     machines = Machines()
     rows: list[list[str]] = []

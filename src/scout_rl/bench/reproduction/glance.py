@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from scout_rl.bench.reproduction.verdicts import Row, protocol
-from scout_rl.report.measure.comparison import Runs
+from scout_rl.report.measure.conditions import Block
 from scout_rl.report.measure.metrics import Summary
 from scout_rl.report.measure.tables import MISSING, Table, shown
 
@@ -16,7 +16,7 @@ MARK = "at a glance"
 """Where the README has it."""
 
 
-def glance_table(settings: Sequence[str], blocks: Sequence[Runs]) -> Table:
+def glance_table(settings: Sequence[str], blocks: Sequence[Block]) -> Table:
     """Final success of the worst group, and windows to solve, of the rules that most settings have."""
     rows = []
     for setting in settings:
@@ -26,7 +26,7 @@ def glance_table(settings: Sequence[str], blocks: Sequence[Runs]) -> Table:
     return Table("At a glance", ["setting", *(f"`{rule}`" for rule in RULES)], rows)
 
 
-def _runs(row: Row, blocks: Sequence[Runs]) -> Sequence[Summary]:
+def _runs(row: Row, blocks: Sequence[Block]) -> Sequence[Summary]:
     """Those that the verdict on this row would be about."""
     choice = protocol(row, blocks)
     condition = None if choice is None else choice.block.of(row.rule)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from scout_rl.bench.reproduction.judging import VERDICTS
 from scout_rl.bench.reproduction.paper import THE_PAPERS
 from scout_rl.bench.reproduction.verdicts import Answer
-from scout_rl.report.measure.tables import Table, markdown
+from scout_rl.report.measure.tables import Table, untitled
 
 SEEDS = {"five or more": 5, "three or four": 3, "one or two": 1}
 """How many seeds a verdict rests on: columns by their least number, from the most on."""
@@ -31,7 +31,7 @@ def headline(answers: Sequence[Answer]) -> str:
         mine = [a for a in answers if a.row.preset == preset and a.row.setting not in THE_PAPERS]
         told += [f"Preset `{preset}` asks {_again(mine)}."]
     told += ["What is asked a second time is not in the counts above or in the table: no claim counts twice."]
-    return "\n".join(told) + "\n\n" + markdown(_table(claims)).split("\n", 2)[2]
+    return "\n".join(told) + "\n\n" + untitled(_table(claims))
 
 
 def _again(answers: Sequence[Answer]) -> str:

@@ -12,8 +12,6 @@ KEPT = 0.9
 """Share of the hand-built ladder's gain that counts as all of it."""
 SIDES = {"ahead": 1, "tie": 0, "behind": -1}
 NOT_BEHIND, LOSES = "not behind", "loses a group"
-EXPECTED = ("", *SIDES, NOT_BEHIND, LOSES)
-"""What the paper may say of a rule without a number; empty: its numbers say it, or it says nothing."""
 VERDICTS = ("reproduced", "stronger", "weaker", "absent", "reversed", "not yet run")
 """Of a claim, in the order of the page; ``no claim`` is the verdict where there is none."""
 RULES = f"""- **A difference** (SCOUT against another rule, more levels against fewer; within {TIE} is level). On the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scout_rl.report.measure.tables import Table, markdown
+from scout_rl.report.measure.tables import Table, untitled
 
 END = "<!-- end -->"
 
@@ -21,10 +21,4 @@ def put_into(page: Path, name: str, table: Table) -> None:
     _, end, tail = rest.partition(END)
     if not mark or not end:
         raise ValueError(f"{page} has no place for the table: put {begin(name)!r} and {END!r} there")
-    without_title = markdown(table).split("\n\n", 1)[1].strip()
-    page.write_text(f"{head}{mark}\n{without_title}\n{END}{tail}", "utf-8")
-
-
-def between(page: Path, name: str) -> str:
-    """What stands there."""
-    return page.read_text("utf-8").partition(begin(name))[2].partition(END)[0]
+    page.write_text(f"{head}{mark}\n{untitled(table).strip()}\n{END}{tail}", "utf-8")

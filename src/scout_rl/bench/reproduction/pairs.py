@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from scout_rl.bench.reproduction.catalogue import catalogue
 from scout_rl.bench.reproduction.marks import put_into
 from scout_rl.records.compact import KINDS
-from scout_rl.report.measure.comparison import Runs, evaluated, scores, window_of
+from scout_rl.report.measure.comparison import evaluated, scores, window_of
 from scout_rl.report.measure.conditions import REFERENCE, Block, Condition, group
 from scout_rl.report.measure.metrics import RETREAT, Summary, summarise
 from scout_rl.report.measure.names import slug
@@ -54,9 +55,9 @@ class Comparison:
     """Runs that stand in one table: of one setting and preset, under whatever else was varied."""
 
     title: str
-    protocols: tuple[Runs, ...]
+    protocols: tuple[Block, ...]
     """What differs in rule and constants alone."""
-    rows: Runs
+    rows: Block
     """All of them as one block; labels say whatever tells the rows apart."""
 
 
@@ -64,8 +65,9 @@ def write(records: Path, docs: Path, reasons: Path | None = None) -> Path:
     """Write ``docs/pairs.md`` and its figures; the table of the evidence gate goes into ``reasons`` as well."""
     probes: dict[str, str] = {}
     summaries = []
+    known = catalogue()
     for path in find([records]):
-        run = load(path)
+        run = load(path, catalogue=known)
         summaries.append(summarise(run))
         probes[run.about.name] = probes_of(run)
     found = list(comparisons(summaries))
@@ -82,7 +84,7 @@ def write(records: Path, docs: Path, reasons: Path | None = None) -> Path:
 
 def comparisons(summaries: Sequence[Summary]) -> Iterator[Comparison]:
     """Tables in the order of settings; what tells blocks of one table apart becomes part of each row's name."""
-    together: dict[tuple[str, str], list[Runs]] = defaultdict(list)
+    together: dict[tuple[str, str], list[Block]] = defaultdict(list)
     for block in group(summaries):
         whole = evaluated(block)
         if whole is not None:
@@ -92,7 +94,7 @@ def comparisons(summaries: Sequence[Summary]) -> Iterator[Comparison]:
         yield Comparison(title, tuple(blocks), Block(setting, title, blocks[0].fields, tuple(_rows(blocks))))
 
 
-def _rows(blocks: Sequence[Runs]) -> Iterator[Condition[Summary]]:
+def _rows(blocks: Sequence[Block]) -> Iterator[Condition]:
     shared = set.intersection(*(set(_words(block)) for block in blocks))
     for block in blocks:
         own = [word for word in _words(block) if word not in shared]
@@ -102,7 +104,7 @@ def _rows(blocks: Sequence[Runs]) -> Iterator[Condition[Summary]]:
             yield Condition(condition.rule, label, condition.runs)
 
 
-def _words(block: Runs) -> list[str]:
+def _words(block: Block) -> list[str]:
     """What the block's label has in brackets."""
     _, _, inner = block.label.partition(" (")
     return inner.removesuffix(")").split(", ") if inner else []
@@ -150,7 +152,7 @@ def gate_table(found: Sequence[Comparison]) -> Table:
     return Table("The evidence gate at a glance", header, rows, [GATE])
 
 
-def _plainest_first(condition: Condition[Summary]) -> tuple[bool, str, int, str]:
+def _plainest_first(condition: Condition) -> tuple[bool, str, int, str]:
     return condition.rule != REFERENCE, condition.rule, len(condition.changed), condition.label
 
 
@@ -168,11 +170,11 @@ def probes_of(run: Run) -> str:
     return f"{np.count_nonzero(kinds == PROBE):,} of {np.count_nonzero(kinds != RETREAT):,}"
 
 
-def _area(condition: Condition[Summary], window: tuple[int, int]) -> float:
+def _area(condition: Condition, window: tuple[int, int]) -> float:
     return float(np.mean([run.worst_auc(window) for run in condition.runs]))
 
 
-def _told(condition: Condition[Summary], window: tuple[int, int]) -> str:
+def _told(condition: Condition, window: tuple[int, int]) -> str:
     return _beside(f"{shown(run.worst_auc(window))}; {_solved(run)}" for run in condition.runs)
 
 

@@ -11,14 +11,15 @@ from itertools import groupby
 from pathlib import Path
 
 from scout_rl.bench.reproduction import paper
+from scout_rl.bench.reproduction.catalogue import catalogue
 from scout_rl.bench.reproduction.durations import durations_table
 from scout_rl.bench.reproduction.glance import MARK, glance_table
 from scout_rl.bench.reproduction.headline import headline
 from scout_rl.bench.reproduction.judging import LOSES, RULES, TIE, VERDICTS
 from scout_rl.bench.reproduction.marks import put_into
 from scout_rl.bench.reproduction.verdicts import SHARE, Answer, Row, answer, rows
-from scout_rl.report.measure.comparison import Runs, bootstrap_fraction, evaluated, scores
-from scout_rl.report.measure.conditions import group
+from scout_rl.report.measure.comparison import bootstrap_fraction, evaluated, scores
+from scout_rl.report.measure.conditions import Block, group
 from scout_rl.report.measure.metrics import SOLVED, Summary, summarise
 from scout_rl.report.measure.statistics import RESAMPLES
 from scout_rl.report.measure.tables import MISSING, Table, shown, shown_interval, titled
@@ -67,7 +68,8 @@ GLANCE = """Held-out success of the worst group at the end, mean over seeds; in 
 
 def write(results: Path, docs: Path, readme: Path | None = None) -> Path:
     """Write ``docs/reproduction.md`` and its figures; the table of all settings goes into the README as well."""
-    summaries = [summarise(load(path)) for path in find([results])]
+    known = catalogue()
+    summaries = [summarise(load(path, catalogue=known)) for path in find([results])]
     blocks = [b for b in (evaluated(block) for block in group(summaries)) if b is not None]
     answers = [answer(row, blocks) for row in rows()]
     glance = glance_table(list(dict.fromkeys(a.row.setting for a in answers)), blocks)
@@ -95,7 +97,7 @@ def _promises(runs: Sequence[Summary]) -> str:
     )
 
 
-def _section(setting: str, answers: list[Answer], blocks: Sequence[Runs], docs: Path) -> str:
+def _section(setting: str, answers: list[Answer], blocks: Sequence[Block], docs: Path) -> str:
     header = ["condition", "measure", "paper", "ours", "paper's difference", "our difference", "seeds", "windows"]
     header += ["minutes a run", "machine", "verdict"]
     text = titled(Table(setting, header, [_cells(a) for a in answers], _notes(answers)))
@@ -215,12 +217,12 @@ def _versions(runs: list[Summary]) -> str:
     return ", ".join(f"{name} {'/'.join(sorted(version))}" for name, version in found.items())
 
 
-def _picture(setting: str, blocks: Sequence[Runs], docs: Path) -> str | None:
+def _picture(setting: str, blocks: Sequence[Block], docs: Path) -> str | None:
     """Learning curves of the setting's largest block (of the worst group where there are groups)."""
     mine = [b for b in blocks if b.setting == setting]
     if not mine:
         return None
-    block = max(mine, key=lambda b: (len(b.conditions), sum(len(c.runs) for c in b.conditions)))
+    block = max(mine, key=lambda b: (len(b.conditions), b.size))
     return figures.save_curves(block, scores(block), docs, f"reproduction-{setting}")
 
 

@@ -6,16 +6,15 @@ by the rules of ``judging``; nobody types one in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scout_rl.bench.reproduction import judging, paper
-from scout_rl.report.measure.choice import Choice, alike, choose, fitting, levels_of
-from scout_rl.report.measure.comparison import BY_MEAN, Runs, window_of
-from scout_rl.report.measure.conditions import Condition
+from scout_rl.report.measure.choice import Choice, alike, choose, fitting
+from scout_rl.report.measure.comparison import over_seeds, window_of
+from scout_rl.report.measure.conditions import Block, Condition
 from scout_rl.report.measure.metrics import SOLVED, Summary
 from scout_rl.report.measure.retention import retention
 from scout_rl.report.measure.statistics import Interval, bootstrap, generator, paired
@@ -37,7 +36,7 @@ class Row:
     compare: str = ""
     """``levels 5``: against the same rule with that many levels; empty: against SCOUT."""
     expect: str = ""
-    """One of ``judging.EXPECTED``: what the paper says without numbers."""
+    """What the paper says without a number: a side, ``not behind``, ``loses a group``; empty: nothing."""
     paper_difference: float | None = None
     """Where the paper prints a difference and not the two numbers."""
     paper_ratio: float | None = None
@@ -83,7 +82,7 @@ def rows() -> list[Row]:
     return [Row(**row) for row in paper.read("evidence_rows.toml")["row"]]
 
 
-def answer(row: Row, blocks: Sequence[Runs]) -> Answer:
+def answer(row: Row, blocks: Sequence[Block]) -> Answer:
     """Look a row up in the records."""
     number = paper.number(row.setting, row.rule, row.metric, row.ladder, row.levels)
     told = Answer(row, number, _paper_difference(row, number))
@@ -94,8 +93,7 @@ def answer(row: Row, blocks: Sequence[Runs]) -> Answer:
     if choice is None or mine is None:
         return told
     block = choice.block
-    mean = row.setting in BY_MEAN or not row.metric.endswith("auc")
-    reduce: Callable[..., NDArray[np.float64]] = np.mean if mean else np.median
+    reduce = over_seeds(block)[1] if row.metric.endswith("auc") else np.mean
     value = _values(row, block, mine)
     ours = bootstrap(np.array(list(value.values())), reduce, generator())
     doubt = _joined(choice.doubt, block.doubt(row.rule))
@@ -107,7 +105,7 @@ def answer(row: Row, blocks: Sequence[Runs]) -> Answer:
     return _compared(told, value, blocks, block)
 
 
-def _compared(told: Answer, value: dict[int, float], blocks: Sequence[Runs], block: Runs) -> Answer:
+def _compared(told: Answer, value: dict[int, float], blocks: Sequence[Block], block: Block) -> Answer:
     row, ours = told.row, told.ours
     beside = _other(row, blocks, block)
     if beside is None or ours is None:
@@ -146,7 +144,7 @@ def _paper_difference(row: Row, number: paper.Number | None) -> float | None:
     return None if scout is None else scout.value - number.value
 
 
-def _retained(told: Answer, blocks: Sequence[Runs]) -> Answer:
+def _retained(told: Answer, blocks: Sequence[Block]) -> Answer:
     row = told.row
     found = retention(blocks, row.setting, row.ladder, row.levels, row.preset)
     if found is None:
@@ -163,17 +161,17 @@ def _joined(*notes: str) -> str:
     return "; ".join(dict.fromkeys(note for note in notes if note))
 
 
-def protocol(row: Row, blocks: Sequence[Runs]) -> Choice | None:
+def protocol(row: Row, blocks: Sequence[Block]) -> Choice | None:
     """The block of this protocol: the setting's own learner and budget first (`choice.choose`)."""
     return choose(fitting(blocks, row.setting, row.ladder, row.levels, row.preset))
 
 
-def _other(row: Row, blocks: Sequence[Runs], block: Runs) -> tuple[Runs, Condition[Summary]] | None:
+def _other(row: Row, blocks: Sequence[Block], block: Block) -> tuple[Block, Condition] | None:
     """What the row is compared with, and its block; levels are compared with levels where all else is the same."""
     rule, where = "scout", block
     if row.compare:
         rule, levels = row.rule, int(row.compare.removeprefix("levels "))
-        found = [b for b in blocks if levels_of(b) == levels and alike(b, block, ("levels",))]
+        found = [b for b in blocks if b.levels == levels and alike(b, block, ("levels",))]
         if not found:
             return None
         where = found[0]
@@ -181,7 +179,7 @@ def _other(row: Row, blocks: Sequence[Runs], block: Runs) -> tuple[Runs, Conditi
     return None if condition is None else (where, condition)
 
 
-def _values(row: Row, block: Runs, condition: Condition[Summary]) -> dict[int, float]:
+def _values(row: Row, block: Block, condition: Condition) -> dict[int, float]:
     """The row's metric by seed, areas over the block's common window."""
     window = window_of(block)
 

@@ -12,9 +12,9 @@ from scout_rl import rules
 from scout_rl.bench.ladders import require_ladder
 from scout_rl.bench.learners import learner_constants, make_learner
 from scout_rl.bench.settings.presets import Preset, preset_constants
-from scout_rl.bench.settings.settings import SCHEDULES, Setting, setting
+from scout_rl.bench.settings.settings import Setting, setting
 from scout_rl.ladders.ladder import FRACTIONS, level_fractions
-from scout_rl.rules.rule import Rule, require
+from scout_rl.rules.rule import SCHEDULES, Rule, require
 
 FILLED = (*SCHEDULES, "progress")
 """Constants of rules that follow from the setting, the budget and the levels, where they are not given."""

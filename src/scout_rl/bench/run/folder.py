@@ -1,6 +1,6 @@
 """The folder of a run: whose it is, its tables, and what a restart cuts off.
 
-run.json             config, bank hash, versions, hash of our source, what it ran on; what continued it (made_with.py)
+run.json             config, bank hash and labels, versions, hash of our source, what it ran on, what continued it
 config.json, windows.jsonl, events.jsonl, frontier.int8    the curriculum's own records (records.py)
 evaluations.jsonl    a row an evaluation: outcome of every held-out context
 metrics.jsonl        a row a window: environment steps and the learner's numbers
@@ -23,12 +23,13 @@ from typing import Any
 from scout_rl.bench.hardware import ran_on
 from scout_rl.bench.run.checkpoint import sync_folder
 from scout_rl.bench.run.config import RunConfig, difference
+from scout_rl.bench.settings.bank import ContextBank
+from scout_rl.bench.settings.settings import setting
 from scout_rl.files.cache import code_hash
 from scout_rl.files.lock import LOCK
-from scout_rl.records.evaluations import EVALUATIONS
 from scout_rl.records.made_with import noted
 from scout_rl.records.stored import RUN, SCHEMA, read_run
-from scout_rl.records.tables import JsonLines, sync
+from scout_rl.records.tables import EVALUATIONS, JsonLines, sync
 
 __all__ = ["RunFolder", "read_run", "source", "versions"]
 
@@ -59,13 +60,14 @@ NUMBERS = (
 class RunFolder:
     """Refuses a folder that is another run's; writes nothing before `claim`."""
 
-    def __init__(self, path: Path, config: RunConfig, bank_sha256: str, say: Callable[[str], None]) -> None:
+    def __init__(self, path: Path, config: RunConfig, bank: ContextBank, say: Callable[[str], None]) -> None:
         self.path = path
         self.about = {
             "schema": SCHEMA,
             "kind": "run",
             "config": config.as_dict(),
-            "bank_sha256": bank_sha256,
+            "bank_sha256": bank.sha256,
+            "groups": bank.labels([group.name for group in setting(config.setting).groups]),
             "versions": versions(),
             "source": source(),
             "ran_on": ran_on(),

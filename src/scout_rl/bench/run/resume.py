@@ -19,9 +19,9 @@ from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.folder import METRICS, TIMING, RunFolder
 from scout_rl.curriculum.snapshot import digest
 from scout_rl.files.damage import reading
-from scout_rl.records.evaluations import EVALUATIONS, due
+from scout_rl.records.evaluations import due
 from scout_rl.records.stored import RUN, read_json
-from scout_rl.records.tables import CONFIG, EVENTS, FRONTIER, WINDOWS, read_rows
+from scout_rl.records.tables import CONFIG, EVALUATIONS, EVENTS, FRONTIER, WINDOWS, read_rows
 
 ADVICE = "nothing was changed; move the folder away, or choose another (--out)"
 

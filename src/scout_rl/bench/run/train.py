@@ -72,7 +72,7 @@ def _train(
     say: Callable[[str], None],
     until: int,
 ) -> None:
-    folder = RunFolder(path, config, bank.sha256, say)
+    folder = RunFolder(path, config, bank, say)
     found, finished = find_start(folder, config, say)
     if finished:
         say(f"{path} is finished: all {config.windows} windows are there; without a checkpoint its policy is not")

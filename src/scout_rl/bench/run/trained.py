@@ -25,8 +25,8 @@ from scout_rl.bench.run.stage import make_stage
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting, setting
 from scout_rl.files.damage import reading
-from scout_rl.records.evaluations import EVALUATIONS
 from scout_rl.records.stored import read_table
+from scout_rl.records.tables import EVALUATIONS
 
 
 class Trained(NamedTuple):

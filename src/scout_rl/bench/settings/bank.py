@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -88,6 +88,14 @@ class ContextBank:
     def _part(self, rows: NDArray[np.bool_]) -> BankPart:
         contexts = MappingProxyType({name: _frozen(a[rows]) for name, a in self.contexts.items()})
         return BankPart(contexts, self.oracle_group[rows], self.evaluation_group[rows])
+
+    def labels(self, names: Sequence[str]) -> dict[str, list[Any]]:
+        """What a run records of its groups: each context's by name, and what an oracle rule sees."""
+        named = {
+            side: [names[i] for i in part.evaluation_group.tolist()]
+            for side, part in (("train", self.train), ("held_out", self.held_out))
+        }
+        return {**named, "oracle": self.train.oracle_group.tolist()}
 
     @property
     def sha256(self) -> str:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-SCHEDULES = ("T_anneal", "T")
-"""Constants of rules that count windows of the budget: a setting's ``schedule_share`` of it."""
-
 
 class Bound(NamedTuple):
     """A closed range of a feature that the family computes for a context (such as ``solution_length``)."""
@@ -55,7 +52,7 @@ class Setting:
     """Steps of an episode, where it is not the environment's own limit (MiniGrid)."""
 
     def schedule(self, windows: int) -> int:
-        """Length of a shared schedule (``SCHEDULES``) under a budget of ``windows``."""
+        """Length of a shared schedule (``rules.rule.SCHEDULES``) under a budget of ``windows``."""
         return max(1, round(self.schedule_share * windows))
 
     def small(self, **changes: int) -> Setting:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.report.measure.choice import stands_for_its_setting
-from scout_rl.report.measure.comparison import Runs, Score, reference_of
+from scout_rl.report.measure.comparison import Score, reference_of
+from scout_rl.report.measure.conditions import Block
 from scout_rl.report.measure.statistics import (
     generator,
     interquartile_mean,
@@ -27,7 +28,7 @@ ONE_EACH = (
 Areas = NDArray[np.float64]
 Pair = tuple[Areas, dict[str, Areas]]
 """Of one block: the reference's areas, and the others' by name."""
-Scored = tuple[Runs, list[Score]]
+Scored = tuple[Block, list[Score]]
 
 
 def aggregate_tables(blocks: Sequence[Scored]) -> list[Table]:
@@ -52,7 +53,7 @@ def aggregate_tables(blocks: Sequence[Scored]) -> list[Table]:
 
 def one_a_setting(blocks: Sequence[Scored]) -> tuple[list[Scored], list[str]]:
     """The block that stands for each setting, among those with a reference, and the labels of all others."""
-    by_setting: dict[str, list[Runs]] = defaultdict(list)
+    by_setting: dict[str, list[Block]] = defaultdict(list)
     for block, found in blocks:
         if reference_of(found) is not None:
             by_setting[block.setting].append(block)

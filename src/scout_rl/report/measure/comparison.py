@@ -1,4 +1,4 @@
-"""The tables of one block of runs: what is printed, beside what the paper prints."""
+"""The tables of one block of runs: what is printed, beside what a paper prints where one does."""
 
 from __future__ import annotations
 
@@ -8,22 +8,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.bench.reproduction import paper
 from scout_rl.report.measure.conditions import Block, Condition, reference
 from scout_rl.report.measure.metrics import SOLVED, Summary, common_window
 from scout_rl.report.measure.statistics import Paired, bootstrap, generator, holm, paired
 from scout_rl.report.measure.tables import MISSING, Table, shown, shown_interval, shown_seeds
 
-BY_MEAN = ("metaworld-conflict",)
-"""Settings whose worst-group AUC the paper averages over seeds by the mean; elsewhere it takes the median."""
 PAPER_METRICS = {"auc": "AUC", "worst_auc": "worst AUC", "final": "final", "worst_final": "worst final"}
-Runs = Block[Summary]
 
 
 class Score(NamedTuple):
     """A condition's numbers under the block's common window."""
 
-    condition: Condition[Summary]
+    condition: Condition
     auc: NDArray[np.float64]
     """``[seeds]``, as all below."""
     worst_auc: NDArray[np.float64]
@@ -38,28 +34,28 @@ class Score(NamedTuple):
         return dict(zip(self.condition.seeds, values.tolist(), strict=True))
 
 
-def evaluated(block: Runs) -> Runs | None:
+def evaluated(block: Block) -> Block | None:
     """The block's finished runs with a held-out curve; None where there is none."""
     return _only(block, lambda run: run.evaluated and run.about.finished)
 
 
-def finished(block: Runs) -> Runs | None:
+def finished(block: Block) -> Block | None:
     """The block's finished runs, evaluated or not; None where there is none."""
     return _only(block, lambda run: run.about.finished)
 
 
-def _only(block: Runs, wanted: Callable[[Summary], bool]) -> Runs | None:
+def _only(block: Block, wanted: Callable[[Summary], bool]) -> Block | None:
     kept = [Condition(c.rule, c.label, tuple(filter(wanted, c.runs))) for c in block.conditions]
     kept = [c for c in kept if c.runs]
     return Block(block.setting, block.label, block.fields, tuple(kept)) if kept else None
 
 
-def window_of(block: Runs) -> tuple[int, int]:
+def window_of(block: Block) -> tuple[int, int]:
     """The common window of the block's runs."""
     return common_window(run.at for condition in block.conditions for run in condition.runs)
 
 
-def scores(block: Runs) -> list[Score]:
+def scores(block: Block) -> list[Score]:
     """Every condition's numbers, each paired with the reference's."""
     window = window_of(block)
     made = [_score(condition, window) for condition in block.conditions]
@@ -82,7 +78,7 @@ def with_family(blocks: Sequence[list[Score]]) -> list[list[Score]]:
     return [[s if s.paired is None else s._replace(holm=next(adjusted)) for s in block] for block in blocks]
 
 
-def _score(condition: Condition[Summary], window: tuple[int, int]) -> Score:
+def _score(condition: Condition, window: tuple[int, int]) -> Score:
     runs = condition.runs
     return Score(
         condition,
@@ -95,23 +91,26 @@ def _score(condition: Condition[Summary], window: tuple[int, int]) -> Score:
     )
 
 
-def over_seeds(setting: str) -> tuple[str, Callable[..., NDArray[np.float64]]]:
-    """How the paper reduces worst-group AUC over seeds in this setting."""
-    return ("mean", np.mean) if setting in BY_MEAN else ("median", np.median)
+def over_seeds(block: Block) -> tuple[str, Callable[..., NDArray[np.float64]]]:
+    """How areas are averaged over seeds: by the median, unless the setting is known for the mean."""
+    return ("mean", np.mean) if block.known is not None and block.known.by_mean else ("median", np.median)
 
 
-def comparison_table(block: Runs, found: list[Score]) -> Table:
-    """One row a condition: success, worst group, paired difference, time to solve, the paper's numbers."""
+def comparison_table(block: Block, found: list[Score]) -> Table:
+    """One row per condition: success, worst group, paired difference, time to solve; what a paper prints, if any."""
     window = window_of(block)
     groups = list(block.conditions[0].runs[0].groups)
     many = len(groups) > 1
-    word, reduce = over_seeds(block.setting)
+    word, reduce = over_seeds(block)
     header = ["rule", "n", "final", *([*(f"final {g}" for g in groups), "worst final"] if many else [])]
     header += [f"AUC ({word})", *([f"worst-group AUC ({word})"] if many else [])]
     first = reference_of(found)
     ours = "SCOUT" if first is None else first.condition.reference_name
-    header += [f"Δ {ours} − rule [95%]", "wins", "p", "p Holm", f"solved (≥ {SOLVED})", "windows to solve", "paper"]
+    header += [f"Δ {ours} − rule [95%]", "wins", "p", "p Holm", f"solved (≥ {SOLVED})", "windows to solve"]
     rows = [_comparison_row(block, s, groups, reduce, is_first=s is first) for s in found]
+    printed = [printed_cell(block, s.condition) for s in found]
+    if set(printed) != {MISSING}:
+        header, rows = [*header, "paper"], [[*row, cell] for row, cell in zip(rows, printed, strict=True)]
     notes = [
         f"AUC over windows {window[0]} to {window[1]}, which all runs share, divided by its length. Final: mean ± s.d. "
         "over seeds. "
@@ -125,7 +124,7 @@ def comparison_table(block: Runs, found: list[Score]) -> Table:
 
 
 def _comparison_row(
-    block: Runs, s: Score, groups: list[str], reduce: Callable[..., NDArray[np.float64]], *, is_first: bool
+    block: Block, s: Score, groups: list[str], reduce: Callable[..., NDArray[np.float64]], *, is_first: bool
 ) -> list[str]:
     runs, many = s.condition.runs, len(groups) > 1
     finals = [mean_sd(np.array([run.groups[g][-1] for run in runs])) for g in groups] if many else []
@@ -140,7 +139,7 @@ def _comparison_row(
         cells += [shown_interval(s.paired.difference, 3, sign=True), f"{s.paired.wins}/{s.paired.n}"]
         cells += [f"{s.paired.p:.3f}", shown(s.holm, 3)]
     solved = f"{int((s.worst_final >= SOLVED).sum())}/{len(runs)}"
-    return [*cells, solved, windows_to_solve(runs), paper_cell(block, s.condition)]
+    return [*cells, solved, windows_to_solve(runs)]
 
 
 def windows_to_solve(runs: Sequence[Summary]) -> str:
@@ -149,18 +148,20 @@ def windows_to_solve(runs: Sequence[Summary]) -> str:
     return f"{np.median(when):.0f} ({len(when)}/{len(runs)})" if when else f"{MISSING} (0/{len(runs)})"
 
 
-def paper_cell(block: Runs, condition: Condition[Summary]) -> str:
-    """What the paper prints for this setting, rule and ladder; the sign for none where it prints nothing.
+def printed_cell(block: Block, condition: Condition) -> str:
+    """What a paper prints for this setting, rule and ladder; the sign for none where it prints nothing.
 
-    The paper's numbers are of rules with their own constants.
+    Its numbers are of rules with their own constants.
     """
-    if not condition.own_constants:
+    if block.known is None or not condition.own_constants:
         return MISSING
-    ladder, levels = block.fields.get("ladder", "manual"), int(block.fields.get("levels", 5))
-    found = {m: paper.number(block.setting, condition.rule, m, ladder, levels) for m in PAPER_METRICS}
-    told = [f"{PAPER_METRICS[m]} {n}" for m, n in found.items() if n is not None]
-    sources = sorted({n.source for n in found.values() if n is not None})
-    return f"{', '.join(told)} ({'; '.join(sources)})" if told else MISSING
+    told = {
+        name: block.known.printed[key]
+        for metric, name in PAPER_METRICS.items()
+        if (key := (condition.rule, metric, block.ladder, block.levels)) in block.known.printed
+    }
+    numbers = ", ".join(f"{name} {number.text}" for name, number in told.items())
+    return f"{numbers} ({'; '.join(sorted({number.source for number in told.values()}))})" if told else MISSING
 
 
 def mean_sd(values: NDArray[np.float64]) -> str:
@@ -170,7 +171,7 @@ def mean_sd(values: NDArray[np.float64]) -> str:
     return f"{values.mean():.2f} ± {values.std(ddof=1):.2f}"
 
 
-def _missing(block: Runs) -> list[str]:
+def _missing(block: Block) -> list[str]:
     lacking = [
         f"{c.label} {', '.join(str(s) for s in block.seeds if s not in c.seeds)}"
         for c in block.conditions
@@ -179,7 +180,7 @@ def _missing(block: Runs) -> list[str]:
     return [f"Missing seeds: {'; '.join(lacking)}."] if lacking else []
 
 
-def mechanism_table(block: Runs) -> Table:
+def mechanism_table(block: Block) -> Table:
     """One row a condition: time at each level, and for frontiers dispersion, reversals and where they ended."""
     levels = max(run.about.n_levels for c in block.conditions for run in c.runs)
     names = list(next((run.dispersion for c in block.conditions for run in c.runs if run.dispersion), {}))
@@ -199,7 +200,7 @@ def mechanism_table(block: Runs) -> Table:
     return Table(f"{block.label}: where training happened", header, rows, [note, *[told] * from_policies])
 
 
-def _mechanism_row(block: Runs, c: Condition[Summary], levels: int, names: Sequence[str]) -> list[str]:
+def _mechanism_row(block: Block, c: Condition, levels: int, names: Sequence[str]) -> list[str]:
     def mean(values: Sequence[float | None]) -> str:
         known = [v for v in values if v is not None]
         return shown(float(np.mean(known))) if known else MISSING

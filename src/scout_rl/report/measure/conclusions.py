@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from scout_rl.report.measure.comparison import Runs, Score, reference_of
+from scout_rl.report.measure.comparison import Score, reference_of
+from scout_rl.report.measure.conditions import Block
 from scout_rl.report.measure.statistics import generator, self_check
 from scout_rl.report.measure.tables import shown_interval
 
@@ -12,7 +13,7 @@ ENOUGH = 5
 VARIANT = "There is no SCOUT with its own constants here: everything is compared with {}."
 
 
-def conclude(block: Runs, found: list[Score]) -> list[str]:
+def conclude(block: Block, found: list[Score]) -> list[str]:
     """Who is ahead of whom, what stays open, and what the seeds alone make of a difference."""
     reference = reference_of(found)
     if reference is None:

@@ -8,47 +8,40 @@ condition differ in their seed alone, and only they are averaged.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Generic, Protocol, TypeVar
+from pathlib import Path
+from typing import Any
 
 from scout_rl import rules
-from scout_rl.bench.settings.settings import SCHEDULES, SETTINGS
 from scout_rl.records.stored import SOURCES
-from scout_rl.report.measure.names import block_labels, bracket, differing, told_apart
+from scout_rl.report.measure.metrics import Summary
+from scout_rl.report.measure.names import USUAL, block_labels, bracket, differing, told_apart
+from scout_rl.report.read.catalogue import Known
 from scout_rl.report.read.run import About
+from scout_rl.rules.rule import SCHEDULES
 
 NOT_IDENTITY = ("seed", "checkpoint_every")
-OF_THE_RULE = ("rule", "constants")
+OF_THE_RULE = ("rule", "constants", "name")
 REFERENCE = "scout"
-ADDED_LATER = {"preset": "tuned"}
+TUNED = "tuned"
+ADDED_LATER = {"preset": TUNED}
 """Fields that the first records do not have, with what they were."""
 LEARNER_ADDED_LATER = {"clip_targets": False, "random_each": False, "random_hold": 1, "target_entropy": -1.0}
 """The same for the learner's constants."""
 
 
-class Described(Protocol):
-    """Anything that says which run it comes from."""
-
-    @property
-    def about(self) -> About:
-        """The run."""
-        ...
-
-
-R = TypeVar("R", bound=Described)
-
-
 @dataclass(frozen=True)
-class Condition(Generic[R]):
+class Condition:
     """A rule with its constants under one protocol, and its runs by seed."""
 
     rule: str
     label: str
-    runs: tuple[R, ...]
+    runs: tuple[Summary, ...]
 
     @property
     def seeds(self) -> list[int]:
@@ -63,33 +56,34 @@ class Condition(Generic[R]):
     @property
     def changed(self) -> dict[str, Any]:
         """Its constants that are not the rule's own."""
-        config = self.runs[0].about.config
-        return changed(self.rule, config.get("constants", {}), own_schedule(config))
+        about = self.runs[0].about
+        return changed(self.rule, about.config.get("constants", {}), own_schedule(about))
 
     @property
     def reference_name(self) -> str:
         """What sentences call it where it is what others are compared with: SCOUT, or which variant."""
-        return self.rule.upper() if self.own_constants else self.label
+        named = "name" in identity(self.runs[0].about)
+        return self.rule.upper() if self.own_constants and not named else self.label
 
 
 @dataclass(frozen=True)
-class Block(Generic[R]):
+class Block:
     """All conditions of one protocol: what one table compares."""
 
     setting: str
     label: str
     fields: dict[str, Any]
     """What the conditions share."""
-    conditions: tuple[Condition[R], ...]
+    conditions: tuple[Condition, ...]
 
-    def of(self, rule: str) -> Condition[R] | None:
+    def of(self, rule: str) -> Condition | None:
         """The condition of that rule with the rule's own constants, of several the first; None where there is none."""
         return next(iter(self.all_of(rule)), None)
 
-    def all_of(self, rule: str) -> list[Condition[R]]:
+    def all_of(self, rule: str) -> list[Condition]:
         """All that may pass for that rule with its own constants: the most runs first, then by label.
 
-        There are several where a setting is not in our table or a record leaves constants out.
+        There are several where nothing is known of a setting or a record leaves constants out.
         """
         return _by_size(c for c in self.conditions if c.rule == rule and c.own_constants)
 
@@ -101,18 +95,43 @@ class Block(Generic[R]):
         return f"this is of {found[0]}, chosen by the number of runs; {', '.join(found[1:])} may be the rule's own too"
 
     @property
+    def known(self) -> Known | None:
+        """What the catalogue says of its setting."""
+        return self.conditions[0].runs[0].about.known
+
+    @property
+    def ladder(self) -> str:
+        """Hand-built where nothing is said."""
+        return str(self.fields.get("ladder", USUAL["ladder"]))
+
+    @property
+    def levels(self) -> int:
+        """Five where nothing is said."""
+        return int(self.fields.get("levels", USUAL["levels"]))
+
+    @property
+    def preset(self) -> str:
+        """Ours where nothing is said."""
+        return str(self.fields.get("preset", TUNED))
+
+    @property
+    def size(self) -> int:
+        """Runs in it."""
+        return sum(len(condition.runs) for condition in self.conditions)
+
+    @property
     def seeds(self) -> list[int]:
         """Of any condition, in order."""
         return sorted({seed for condition in self.conditions for seed in condition.seeds})
 
 
-def reference(conditions: Iterable[Condition[R]]) -> Condition[R] | None:
+def reference(conditions: Iterable[Condition]) -> Condition | None:
     """What the others are compared with: SCOUT with its own constants, else its first variant; None without SCOUT."""
     found = [c for c in conditions if c.rule == REFERENCE]
     return next(iter(_by_size(c for c in found if c.own_constants)), found[0] if found else None)
 
 
-def _by_size(conditions: Iterable[Condition[R]]) -> list[Condition[R]]:
+def _by_size(conditions: Iterable[Condition]) -> list[Condition]:
     return sorted(conditions, key=lambda c: (-len(c.runs), c.label))
 
 
@@ -125,18 +144,17 @@ def changed(rule: str, constants: dict[str, Any], schedule: int | None) -> dict[
     return {k: v for k, v in constants.items() if usual.get(k) != v}
 
 
-def own_schedule(config: dict[str, Any]) -> int | None:
-    """Length of a shared schedule in a run of this setting and budget; None for a setting that is not in our table."""
-    own = SETTINGS.get(config.get("setting", ""))
-    return None if own is None else own.schedule(int(config.get("windows") or own.windows))
+def own_schedule(about: About) -> int | None:
+    """Length of a shared schedule in a run of this setting and budget; None for a setting that nothing is known of."""
+    return None if about.known is None else about.known.schedule(about.config.get("windows", 0))
 
 
 def identity(about: About) -> dict[str, Any]:
     """The config's fields that count, without empty ones, so that a field added later does not part old from new."""
     fields = {k: v for k, v in about.config.items() if k not in NOT_IDENTITY and v not in (None, "", {}, [])}
     fields = {k: v for k, v in fields.items() if v != ADDED_LATER.get(k)}
-    own = SETTINGS.get(fields.get("setting", ""))
-    if own is not None and fields.get("algorithm") == own.learner:  # the setting says it, and the first records do not
+    own = None if about.known is None else about.known.learner
+    if own is not None and fields.get("algorithm") == own:  # the setting says it, and the first records do not
         del fields["algorithm"]
     if "learner" in fields:
         fields["learner"] = {k: v for k, v in fields["learner"].items() if v != LEARNER_ADDED_LATER.get(k)}
@@ -153,13 +171,15 @@ def _any_seed(source: str, seed: int) -> str:
     return folder + slash + re.sub(rf"(?<!\d){seed}(?!\d)", "{seed}", name, count=1)
 
 
-def group(runs: Iterable[R]) -> list[Block[R]]:
+def group(runs: Iterable[Summary]) -> list[Block]:
     """Sort runs into blocks and conditions; the same run twice is refused, since it would count twice."""
-    blocks: dict[str, dict[str, list[R]]] = defaultdict(lambda: defaultdict(list))
+    blocks: dict[str, dict[str, list[Summary]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
         fields = identity(run.about)
         shared = {k: v for k, v in fields.items() if k not in OF_THE_RULE}
-        blocks[_key(shared)][_key({k: fields.get(k) for k in OF_THE_RULE})].append(run)
+        played = {"rule": fields["rule"], "constants": fields.get("constants")}
+        played |= {"name": fields["name"]} if "name" in fields else {}
+        blocks[_key(shared)][_key(played)].append(run)
     names = block_labels([json.loads(key) for key in blocks], list(blocks))
     made = [_block(json.loads(key), name, found) for (key, found), name in zip(blocks.items(), names, strict=True)]
     return sorted(made, key=lambda block: block.label)
@@ -169,9 +189,10 @@ def _key(fields: dict[str, Any]) -> str:
     return json.dumps(fields, sort_keys=True, default=str)
 
 
-def _block(fields: dict[str, Any], label: str, found: dict[str, list[R]]) -> Block[R]:
+def _block(fields: dict[str, Any], label: str, found: dict[str, list[Summary]]) -> Block:
     played = [json.loads(key) for key in found]
-    labels = told_apart([_condition_label(rule, played, own_schedule(fields)) for rule in played], list(found))
+    schedule = own_schedule(next(iter(found.values()))[0].about)
+    labels = told_apart([_condition_label(rule, played, schedule) for rule in played], list(found))
     conditions = []
     for rule, name, runs in zip(played, labels, found.values(), strict=True):
         ordered = tuple(sorted(runs, key=lambda run: run.about.seed))
@@ -186,12 +207,39 @@ def _condition_label(rule: dict[str, Any], played: Sequence[dict[str, Any]], sch
     constants = rule["constants"] or {}
     twins = [other["constants"] or {} for other in played if other["rule"] == rule["rule"]]
     told = {**differing(constants, twins), **changed(rule["rule"], constants, schedule)}
-    return f"{rule['rule']}{bracket(told)}"
+    label, name = f"{rule['rule']}{bracket(told)}", rule.get("name")
+    if name is None:
+        return label
+    return name if sum(other.get("name") == name for other in played) == 1 else f"{name}: {label}"
 
 
-def _once_each(runs: Sequence[R]) -> None:
-    if runs and runs[0].about.kind == "log_dir":
-        return  # the curriculum's seed is not the learner's: two folders may well share it
+def named(runs: Sequence[Summary]) -> list[Summary]:
+    """The same runs; those of anyone's loops with a name and a seed that tell them apart.
+
+    A ``log_dir`` without a name has that of its folder, below the one that holds them all. Where the last folder is a
+    number, that is the seed and no part of the name: ``ppo/0`` and ``ppo/1`` are two seeds of ``ppo``.
+    """
+    folders = {run.about.name: Path(os.path.abspath(run.about.name)) for run in runs if run.about.kind == "log_dir"}
+    root = os.path.commonpath(folders.values()) if folders else ""
+    return [_named(run, folders[run.about.name], root) if run.about.name in folders else run for run in runs]
+
+
+def _named(run: Summary, folder: Path, root: str) -> Summary:
+    numbered = folder.name.isdecimal()
+    below = (folder.parent if numbered else folder).relative_to(root) if str(folder) != root else Path()
+    about = run.about
+    name = about.config.get("name") or below.as_posix().removeprefix(".")
+    seed = int(folder.name) if numbered else about.seed
+    return replace(run, about=replace(about, seed=seed, config={**about.config, "name": name, "seed": seed}))
+
+
+def _once_each(runs: Sequence[Summary]) -> None:
     for one, other in pairwise(runs):
-        if one.about.seed == other.about.seed:
-            raise ValueError(f"{one.about.name} and {other.about.name} are the same run; name one of them only")
+        if one.about.seed != other.about.seed:
+            continue
+        if one.about.kind == "log_dir":
+            raise ValueError(
+                f"{one.about.name} and {other.about.name} have the same name and seed: give each a seed, or a folder "
+                "that is a number"
+            )
+        raise ValueError(f"{one.about.name} and {other.about.name} are the same run; name one of them only")

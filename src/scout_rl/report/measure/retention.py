@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from scout_rl.records.stored import SOURCES
-from scout_rl.report.measure.choice import alike, choose, fitting, ladder_of
-from scout_rl.report.measure.comparison import Runs, bootstrap_fraction
-from scout_rl.report.measure.conditions import Condition
+from scout_rl.report.measure.choice import alike, choose, fitting
+from scout_rl.report.measure.comparison import bootstrap_fraction
+from scout_rl.report.measure.conditions import Block, Condition
 from scout_rl.report.measure.metrics import Summary, common_window, retained
 from scout_rl.report.measure.names import USUAL
 from scout_rl.report.measure.statistics import Interval, generator, ratio_interval
@@ -25,9 +25,9 @@ OF_THE_LADDER = ("ladder", *SOURCES)
 class Ladders(NamedTuple):
     """The three conditions behind a share of gain."""
 
-    auto: Condition[Summary]
-    by_hand: Condition[Summary]
-    target: Condition[Summary]
+    auto: Condition
+    by_hand: Condition
+    target: Condition
     doubt: str
     """Which other runs would have answered as well; empty where there are none."""
 
@@ -55,7 +55,7 @@ class Retention(NamedTuple):
 
 
 def three_ladders(
-    blocks: Sequence[Runs], setting: str, ladder: str, levels: int = 5, preset: str = ""
+    blocks: Sequence[Block], setting: str, ladder: str, levels: int = 5, preset: str = ""
 ) -> Ladders | None:
     """The three conditions of a setting, alike in all but the ladder; None where one is missing.
 
@@ -69,9 +69,9 @@ def three_ladders(
     return found._replace(doubt="; ".join(told for told in (choice.doubt, found.doubt) if told))
 
 
-def _beside(block: Runs, blocks: Sequence[Runs]) -> Ladders | None:
+def _beside(block: Block, blocks: Sequence[Block]) -> Ladders | None:
     """SCOUT in the block, and SCOUT and the target start in the block that has a hand-built ladder and is alike."""
-    manual_blocks = (b for b in blocks if ladder_of(b) == USUAL["ladder"])
+    manual_blocks = (b for b in blocks if b.ladder == USUAL["ladder"])
     by_hand = next((b for b in manual_blocks if alike(b, block, OF_THE_LADDER)), None)
     if by_hand is None:
         return None
@@ -82,7 +82,9 @@ def _beside(block: Runs, blocks: Sequence[Runs]) -> Ladders | None:
     return Ladders(auto, manual, target, "; ".join(told for told in doubts if told))
 
 
-def retention(blocks: Sequence[Runs], setting: str, ladder: str, levels: int = 5, preset: str = "") -> Retention | None:
+def retention(
+    blocks: Sequence[Block], setting: str, ladder: str, levels: int = 5, preset: str = ""
+) -> Retention | None:
     """Of a setting, over the seeds and the window that all three conditions share; None where one is missing."""
     found = three_ladders(blocks, setting, ladder, levels, preset)
     if found is None:
@@ -99,7 +101,7 @@ def retention(blocks: Sequence[Runs], setting: str, ladder: str, levels: int = 5
     return Retention(ratio, areas, len(seeds), mine, found)
 
 
-def retention_table(blocks: Sequence[Runs]) -> Table | None:
+def retention_table(blocks: Sequence[Block]) -> Table | None:
     """R_retain and R_self of every setting that has the three conditions for it."""
     rows, doubts = [], []
     for setting in sorted({block.setting for block in blocks}):

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scout_rl.report.measure.comparison import Runs
-from scout_rl.report.measure.conditions import Condition
+from scout_rl.report.measure.conditions import Block, Condition
 from scout_rl.report.measure.metrics import HELD, REACHED, Summary
 from scout_rl.report.measure.tables import MISSING, Table
 
@@ -27,13 +26,13 @@ NOTE = (
 )
 
 
-def solving_table(block: Runs) -> Table:
+def solving_table(block: Block) -> Table:
     """One row a condition: how many seeds got there, which did not, and what it took."""
     header = ["rule", "n", "got there", "did not (seeds)", *COLUMNS]
     return Table(f"{block.label}: what it takes to solve", header, [_row(c) for c in block.conditions], [NOTE])
 
 
-def _row(condition: Condition[Summary]) -> list[str]:
+def _row(condition: Condition) -> list[str]:
     there = [run for run in condition.runs if run.solved_window is not None]
     missing = ", ".join(str(run.about.seed) for run in condition.runs if run.solved_window is None)
     cells = [_spread([number(run) for run in there], digits) for number, digits in COLUMNS.values()]

@@ -58,19 +58,11 @@ def generator() -> np.random.Generator:
 
 
 def bootstrap(
-    values: Floats,
-    statistic: Callable[..., NDArray[np.float64]],
-    rng: np.random.Generator,
-    resamples: int = RESAMPLES,
+    values: Floats, statistic: Callable[..., Floats], rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> Interval:
     """Percentile interval of ``statistic(values, axis=...)`` under resampling of seeds with replacement."""
-    values = np.asarray(values, float)
-    point = float(statistic(values, axis=0))
-    if len(values) < FEWEST:
-        return Interval(point, math.nan, math.nan)
-    drawn = values[rng.integers(len(values), size=(resamples, len(values)))]
-    low, high = np.quantile(statistic(drawn, axis=1), [0.025, 0.975])
-    return Interval(point, float(low), float(high))
+    seeds = [np.asarray(values, float)]
+    return stratified_bootstrap(lambda one: statistic(one[0], axis=-1), seeds, rng=rng, resamples=resamples)
 
 
 def sign_test(differences: Floats) -> float:

@@ -130,8 +130,3 @@ def gate(run: Run) -> int:
 def gate_constant(rule: str) -> str:
     """The constant that says so; empty for a rule without one, or that is not ours."""
     return rules.RULES[rule].gate_constant if rule in rules.RULES else ""
-
-
-def gate_name(rule: str) -> str:
-    """The same for a sentence, which calls it what it is where it has no name."""
-    return gate_constant(rule) or "evidence gate"

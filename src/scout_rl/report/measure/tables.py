@@ -58,17 +58,22 @@ def shown_seeds(have: Sequence[int], wanted: Sequence[int]) -> str:
 
 
 def markdown(table: Table) -> str:
-    """A pipe table with its title and notes; numbers to the right."""
-    rows = [[cell.replace("|", "\\|") for cell in row] for row in (table.header, *table.rows)]
-    rule = ["---", *("---:" for _ in table.header[1:])]
-    lines = [f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:])]
-    notes = [f"\n{note}" for note in table.notes]
-    return "\n".join([f"**{table.title}**", "", *lines, *notes]) + "\n"
+    """A pipe table with its title and notes."""
+    return f"**{table.title}**\n\n{untitled(table)}"
 
 
 def titled(table: Table) -> str:
     """The same with its title as a heading."""
-    return f"## {table.title}\n\n" + markdown(table).split("\n", 2)[2]
+    return f"## {table.title}\n\n{untitled(table)}"
+
+
+def untitled(table: Table) -> str:
+    """Without its title; numbers to the right."""
+    rows = [[cell.replace("|", "\\|") for cell in row] for row in (table.header, *table.rows)]
+    rule = ["---", *("---:" for _ in table.header[1:])]
+    lines = [f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:])]
+    notes = [f"\n{note}" for note in table.notes]
+    return "\n".join([*lines, *notes]) + "\n"
 
 
 _LATEX = {

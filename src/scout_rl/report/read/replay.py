@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl import rules
-from scout_rl.report.read.labels import oracle_groups
 from scout_rl.report.read.run import Run
 from scout_rl.rules import Status
 from scout_rl.rules.cells import Outcomes
@@ -29,10 +28,9 @@ def replay(run: Run) -> NDArray[np.int8] | None:
     rule = _rule(run)
     if rule is None or run.frontier is None:
         return None
-    oracle = oracle_groups(run.about.setting, run.about.n_contexts)
-    if run.about.rule == "group-frontier" and oracle is None:
+    if run.about.rule == "group-frontier" and run.oracle_group is None:
         return None
-    state = rule.init(run.about.n_contexts, run.about.n_levels, oracle)
+    state = rule.init(run.about.n_contexts, run.about.n_levels, run.oracle_group)
     status = np.zeros(run.frontier.shape, np.int8)
     edges = np.searchsorted(run.played.window, np.arange(len(run.frontier) + 1))
     for w, (start, end) in enumerate(pairwise(edges)):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from scout_rl.report.read.catalogue import Known
 
 UNKNOWN = "unknown"
 """The machine of a record that does not say what it ran on."""
@@ -33,16 +35,18 @@ class About:
     """Closed."""
     budget: int
     """Windows that it was to have; those it has, where nobody said."""
-    environment_steps: int
-    """0 where unknown."""
-    seconds: float
-    """Wall time of all windows; 0 where unknown."""
     ran_on: dict[str, Any]
     """Backend, processor, cores, threads; empty where nobody wrote it down."""
+    environment_steps: int = 0
+    """0 where unknown."""
+    seconds: float = 0.0
+    """Wall time of all windows; 0 where unknown."""
     first: int = 0
     """Number of the first recorded window; above 0 where a curriculum was restored into a new ``log_dir``."""
     last_evaluation: int | None = None
     """Windows closed at the last held-out evaluation; None where there was none."""
+    known: Known | None = None
+    """What the reader's catalogue says of its setting."""
     bootstrap_fraction: float | None = None
     """Of a policy ladder: the share of contexts whose starts needed more than the target-start policy."""
 
@@ -92,15 +96,17 @@ class Run:
     """Names of the evaluation groups; empty where unknown."""
     context_group: NDArray[np.int64] | None
     """``[contexts]``: index into ``groups``; None where unknown."""
-    evaluated_at: NDArray[np.int64]
+    oracle_group: NDArray[np.int64] | None = None
+    """``[contexts]``: what an oracle rule saw; None where unknown."""
+    evaluated_at: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """``[evaluations]``: windows closed; empty where the run had no held-out evaluation."""
-    held_out: NDArray[np.float64]
+    held_out: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     """``[evaluations]``: success over all held-out contexts."""
-    held_out_groups: dict[str, NDArray[np.float64]]
+    held_out_groups: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     """The same by evaluation group."""
-    steps_at: NDArray[np.int64]
+    steps_at: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """``[windows]``: environment steps so far; empty where unknown."""
-    seconds_at: NDArray[np.float64]
+    seconds_at: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     """``[windows]``: wall time so far; empty where unknown, in proportion to windows for a compact record."""
 
     def __post_init__(self) -> None:
@@ -118,6 +124,9 @@ class Run:
             _within("a frontier's level", self.frontier, a.n_levels)
         _within("a move's context", moves.context, a.n_contexts)
         _within("a move's window", moves.window, a.windows)
+        for labels in (self.context_group, self.oracle_group):
+            if labels is not None and len(labels) != a.n_contexts:
+                raise ValueError(f"it has labels for {len(labels)} training contexts, and there are {a.n_contexts}")
         lengths = {len(self.evaluated_at), len(self.held_out), *(len(curve) for curve in self.held_out_groups.values())}
         if len(lengths) > 1:
             raise ValueError(f"its held-out curves have {' and '.join(map(str, sorted(lengths)))} evaluations")

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,13 @@ from scout_rl.records.compact import KINDS, unpack
 from scout_rl.records.evaluations import read_evaluations
 from scout_rl.records.stored import RUN, read_curriculum, read_json, read_run, read_table
 from scout_rl.records.tables import CONFIG, WINDOWS, Records
-from scout_rl.report.read.labels import Labels, n_train, training_groups
+from scout_rl.report.read.catalogue import Catalogue
+from scout_rl.report.read.labels import numbered, read_labels
 from scout_rl.report.read.run import About, Moves, Played, Run
+from scout_rl.rules.cells import Event
 
 LADDER = "ladder.json"
+NOTHING: Catalogue = MappingProxyType({})
 
 
 def find(paths: Sequence[Path]) -> list[Path]:
@@ -34,12 +38,16 @@ def find(paths: Sequence[Path]) -> list[Path]:
     return list(found)
 
 
-def load(path: Path, labels: Labels | None = None) -> Run:
-    """Read one record of any kind; ``labels`` replace the groups that the settings table gives."""
+def load(path: Path, *, groups: Path | None = None, catalogue: Catalogue = NOTHING) -> Run:
+    """Read one record of any kind; a file of ``groups`` (`read_labels`) replaces the labels that it holds."""
     with reading(path):
-        if not path.is_dir():
-            return _compact(path, labels)
-        return _folder(path, labels) if (path / RUN).exists() else _log_dir(path, labels)
+        read = _compact if not path.is_dir() else _folder if (path / RUN).exists() else _log_dir
+        run = read(path)
+    run = replace(run, about=replace(run.about, known=catalogue.get(run.about.setting)))
+    if groups is None or not run.about.windows:
+        return run
+    names, of = read_labels(groups, run.about.n_contexts)
+    return replace(run, groups=names, context_group=of)
 
 
 def _below(path: Path) -> Iterator[Path]:
@@ -61,81 +69,95 @@ def _is_ours(path: Path) -> bool:
         return "about.json.npy" in file.namelist()
 
 
-def _compact(path: Path, labels: Labels | None) -> Run:
+def _compact(path: Path) -> Run:
     read = unpack(path)
     windows, rollouts = read.context.shape
-    if read.frontier is None:
-        n_contexts = max(int(read.context.max()) + 1, n_train(read.about["config"]["setting"]))
-    else:
+    n_contexts = _labelled(read.about) or int(read.context.max()) + 1
+    if read.frontier is not None:
         n_contexts = read.frontier.shape[1]
-    about = _about(str(path), "compact", read.about, n_contexts, windows)
-    about = _told(about, int(read.environment_steps[-1]), read.seconds, read.evaluated_at, read.ladder)
+    about = _about(path, "compact", read.about, n_contexts, windows)
     index = np.repeat(np.arange(windows, dtype=np.int32), rollouts)
-    played = Played(index, read.context.reshape(-1).astype(np.int32), read.level.reshape(-1), read.success.reshape(-1))
     window, context, kind = read.moves.T
-    moves = _moves(window, context, kind, read.frontier, about.n_levels)
-    held_out = read.outcomes.mean(axis=1)
-    pace = np.linspace(read.seconds / windows, read.seconds, windows)
     return _run(
         about,
-        labels,
-        played,
-        read.frontier,
-        moves,
-        read.evaluated_at,
-        held_out,
-        read.groups,
-        read.environment_steps,
-        pace,
+        read.about,
+        read.ladder,
+        played=Played(
+            index, read.context.reshape(-1).astype(np.int32), read.level.reshape(-1), read.success.reshape(-1)
+        ),
+        frontier=read.frontier,
+        moves=_moves(window, context, kind, read.frontier, about.n_levels),
+        evaluated_at=read.evaluated_at.astype(np.int64),
+        held_out=read.outcomes.mean(axis=1),
+        held_out_groups=read.groups,
+        steps_at=read.environment_steps,
+        seconds_at=np.linspace(read.seconds / windows, read.seconds, windows),
     )
 
 
-def _folder(path: Path, labels: Labels | None) -> Run:
+def _folder(path: Path) -> Run:
     told = read_run(path)
     if not (path / CONFIG).exists() and not (path / WINDOWS).exists():
-        return _just_begun(path, told)
+        # it has said what it is and has no curriculum yet, as while its ladder is built
+        about = _about(path, "folder", told, _labelled(told), 0)
+        return _run(about, told, played=_played([]), frontier=None, moves=_event_moves([], 0))
     records = read_curriculum(path)
     windows = len(records.windows)
-    tables = {name: read_table(path / f"{name}.jsonl") for name in ("metrics", "timing")}
-    steps = np.array([row["environment_steps"] for row in tables["metrics"]][:windows], np.int64)
-    pace = np.cumsum([row["seconds"] for row in tables["timing"]][:windows])
-    about = _about(str(path), "folder", told, int(records.config["n_contexts"]), windows, _first(records))
-    ladder = read_json(path / LADDER) if (path / LADDER).exists() else None
-    rows = read_evaluations(path, told, min(windows, len(tables["timing"])))
-    groups = {name: np.array([row["groups"][name] for row in rows]) for name in (rows[0]["groups"] if rows else ())}
-    at, held_out = np.array([row["window"] for row in rows]), np.array([row["success"] for row in rows])
-    about = _told(about, int(steps[-1]) if len(steps) else 0, float(pace[-1]) if len(pace) else 0.0, at, ladder)
-    moves = _event_moves(records)
-    return _run(about, labels, _played(records.windows), records.frontier, moves, at, held_out, groups, steps, pace)
-
-
-def _just_begun(path: Path, told: dict[str, Any]) -> Run:
-    """A run that has said what it is and has no curriculum yet, as while its ladder is built: no window is closed."""
-    about = _about(str(path), "folder", told, n_train(told["config"]["setting"]), 0)
-    none: NDArray[np.float64] = np.zeros(0)
-    moves = Moves(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int8), np.zeros(0, np.int8))
-    return _run(about, None, _played([]), None, moves, none, none, {}, none, none)
-
-
-def _log_dir(path: Path, labels: Labels | None) -> Run:
-    records = read_curriculum(path)
-    config, windows = records.config, len(records.windows)
-    told = {
-        "config": {"setting": "", "rule": config["rule"]["key"], "seed": config["seed"], "levels": config["n_levels"]}
-        | {"constants": {k: v for k, v in config["rule"].items() if k != "key"}, "window": config["window"]},
-        "versions": config["versions"],
-    }
-    about = _about(str(path), "log_dir", told, int(config["n_contexts"]), windows, _first(records))
-    none: NDArray[np.float64] = np.zeros(0)
+    metrics, timing = (read_table(path / f"{name}.jsonl") for name in ("metrics", "timing"))
+    rows = read_evaluations(path, told, min(windows, len(timing)))
+    first = _first(records)
     return _run(
-        about, labels, _played(records.windows), records.frontier, _event_moves(records), none, none, {}, none, none
+        _about(path, "folder", told, int(records.config["n_contexts"]), windows, first),
+        told,
+        read_json(path / LADDER) if (path / LADDER).exists() else None,
+        played=_played(records.windows),
+        frontier=records.frontier,
+        moves=_event_moves(records.events, first),
+        **_evaluations(rows),
+        steps_at=np.array([row["environment_steps"] for row in metrics][:windows], np.int64),
+        seconds_at=np.cumsum([row["seconds"] for row in timing][:windows]),
     )
 
 
-def _about(name: str, kind: str, told: dict[str, Any], n_contexts: int, windows: int, first: int = 0) -> About:
+def _log_dir(path: Path) -> Run:
+    records = read_curriculum(path)
+    config, first = records.config, _first(records)
+    about = {
+        "setting": "",
+        "rule": config["rule"]["key"],
+        "seed": config["seed"],
+        "levels": config["n_levels"],
+        "constants": {k: v for k, v in config["rule"].items() if k != "key"},
+        "window": config["window"],
+        "name": config.get("name", ""),
+    }
+    rows = read_evaluations(path, {"config": about}, first + len(records.windows))
+    if rows:
+        about["held_out"] = f"{len(rows[0]['outcomes'])} contexts of {', '.join(rows[0]['groups'])}"
+    told = {"config": about, "versions": config["versions"]}
+    return _run(
+        _about(path, "log_dir", told, int(config["n_contexts"]), len(records.windows), first),
+        told,
+        played=_played(records.windows),
+        frontier=records.frontier,
+        moves=_event_moves(records.events, first),
+        **_evaluations(rows),
+    )
+
+
+def _evaluations(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    names = rows[0]["groups"] if rows else ()
+    return {
+        "evaluated_at": np.array([row["window"] for row in rows], np.int64),
+        "held_out": np.array([row["success"] for row in rows]),
+        "held_out_groups": {name: np.array([row["groups"][name] for row in rows]) for name in names},
+    }
+
+
+def _about(path: Path, kind: str, told: dict[str, Any], n_contexts: int, windows: int, first: int = 0) -> About:
     config = told["config"]
     return About(
-        name=name,
+        name=str(path),
         kind=kind,
         setting=config["setting"],
         rule=config["rule"],
@@ -148,37 +170,31 @@ def _about(name: str, kind: str, told: dict[str, Any], n_contexts: int, windows:
         windows=windows,
         first=first,
         budget=int(config.get("windows", windows)),
-        environment_steps=0,
-        seconds=0.0,
         ran_on=told.get("ran_on", {}),
     )
 
 
-def _told(about: About, steps: int, seconds: float, at: NDArray[Any], ladder: dict[str, Any] | None) -> About:
-    return replace(
+def _labelled(told: dict[str, Any]) -> int:
+    """Training contexts that the record has labels for."""
+    return len(told.get("groups", {}).get("train", ()))
+
+
+def _run(about: About, told: dict[str, Any], ladder: dict[str, Any] | None = None, **arrays: Any) -> Run:
+    """The run with its labels, and what its arrays say about it."""
+    names, of, oracle = tuple(arrays.get("held_out_groups", ())), None, None
+    if "groups" in told:
+        names, of = numbered(told["groups"]["train"])
+        oracle = np.array(told["groups"]["oracle"], np.int64)
+    run = Run(about, groups=names, context_group=of, oracle_group=oracle, **arrays)
+    last = {name: array[-1] for name, array in arrays.items() if name.endswith("_at") and len(array)}
+    about = replace(
         about,
-        environment_steps=steps,
-        seconds=seconds,
-        last_evaluation=int(at[-1]) if len(at) else None,
+        environment_steps=int(last.get("steps_at", 0)),
+        seconds=float(last.get("seconds_at", 0.0)),
+        last_evaluation=int(last["evaluated_at"]) if "evaluated_at" in last else None,
         bootstrap_fraction=None if ladder is None else float(ladder["bootstrap_fraction"]),
     )
-
-
-def _run(
-    about: About,
-    labels: Labels | None,
-    played: Played,
-    frontier: NDArray[np.int8] | None,
-    moves: Moves,
-    at: NDArray[Any],
-    held_out: NDArray[np.float64],
-    groups: dict[str, NDArray[np.float64]],
-    steps: NDArray[Any],
-    pace: NDArray[np.float64],
-) -> Run:
-    labels = labels or training_groups(about.setting, about.n_contexts, about.bank_sha256)
-    names, of = labels if labels is not None else (tuple(groups), None)
-    return Run(about, played, frontier, moves, names, of, at.astype(np.int64), held_out, groups, steps, pace)
+    return replace(run, about=about)
 
 
 def _played(rows: list[dict[str, Any]]) -> Played:
@@ -201,9 +217,8 @@ def _first(records: Records) -> int:
     return int(first)
 
 
-def _event_moves(records: Records) -> Moves:
-    first = _first(records)
-    rows = [(e.window - first, e.context, KINDS.index(e.kind), e.from_level) for e in records.events]
+def _event_moves(events: Sequence[Event], first: int) -> Moves:
+    rows = [(e.window - first, e.context, KINDS.index(e.kind), e.from_level) for e in events]
     window, context, kind, level = np.array(rows, np.int32).reshape(-1, 4).T
     return Moves(window, context, kind.astype(np.int8), level.astype(np.int8))
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.report.measure.comparison import Runs, Score
-from scout_rl.report.measure.conditions import Condition
-from scout_rl.report.measure.metrics import Summary, worst_curve
+from scout_rl.report.measure.comparison import Score
+from scout_rl.report.measure.conditions import Block, Condition
+from scout_rl.report.measure.metrics import worst_curve
 
 Floats = NDArray[np.float64]
 
@@ -45,12 +45,12 @@ POINTS = 240
 """Frontier curves are drawn at this many windows at most."""
 
 
-def learning_curves(block: Runs, *, worst: bool = False) -> list[Band]:
+def learning_curves(block: Block, *, worst: bool = False) -> list[Band]:
     """Held-out success (of the worst group) by windows, on the evaluations that all seeds of a condition have."""
     return [_curve(c, worst) for c in block.conditions]
 
 
-def _curve(condition: Condition[Summary], worst: bool) -> Band:
+def _curve(condition: Condition, worst: bool) -> Band:
     at = condition.runs[0].at
     for run in condition.runs[1:]:
         at = np.intersect1d(at, run.at)
@@ -61,34 +61,24 @@ def _curve(condition: Condition[Summary], worst: bool) -> Band:
     return _band(condition.label, at.astype(float), rows)
 
 
-def worst_group_dots(found: list[Score], middle: str) -> list[Dots]:
+def worst_group_dots(found: list[Score], reduce: Callable[..., Any]) -> list[Dots]:
     """Worst-group AUC of every seed, and the median (or mean) over them."""
-    reduce = np.mean if middle == "mean" else np.median
     return [Dots(s.condition.label, s.worst_auc, float(reduce(s.worst_auc))) for s in found]
 
 
-def final_by_group(block: Runs) -> dict[str, list[Dots]]:
+def final_by_group(block: Block) -> dict[str, list[Dots]]:
     """Final success of every seed and its mean: group -> one entry a condition."""
     names = list(block.conditions[0].runs[0].groups)
     return {name: [_final(c, name) for c in block.conditions] for name in names}
 
 
-def _final(condition: Condition[Summary], name: str) -> Dots:
+def _final(condition: Condition, name: str) -> Dots:
     values = np.array([run.groups[name][-1] for run in condition.runs])
     return Dots(condition.label, values, float(values.mean()))
 
 
-def mean_frontier(condition: Condition[Summary]) -> list[Band]:
-    """Mean level by group of training contexts; empty without a frontier."""
-    return _frontier_bands(condition, "frontier_mean")
-
-
-def dispersion(condition: Condition[Summary]) -> list[Band]:
-    """IQR of the frontiers within each group."""
-    return _frontier_bands(condition, "dispersion")
-
-
-def _frontier_bands(condition: Condition[Summary], field: str) -> list[Band]:
+def frontier_bands(condition: Condition, field: str) -> list[Band]:
+    """``frontier_mean`` or ``dispersion`` of `Summary` by group of training contexts; empty without a frontier."""
     runs = [run for run in condition.runs if run.frontier_mean]
     if not runs:
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scout_rl.report.measure.comparison import Runs, Score, over_seeds
-from scout_rl.report.measure.conditions import reference
+from scout_rl.report.measure.comparison import Score, over_seeds
+from scout_rl.report.measure.conditions import Block, Condition, reference
 from scout_rl.report.show import figure_data as data
 
 INK = "#1b1f24"
@@ -74,7 +74,7 @@ class Figure:
         return re.sub(r"(<svg [^>]*>)", r'\1<rect width="100%" height="100%" fill="white"/>', self.svg, count=1)
 
 
-def draw_all(block: Runs, found: list[Score]) -> list[Figure]:
+def draw_all(block: Block, found: list[Score]) -> list[Figure]:
     """Every figure of a block; those that its runs have nothing for are left out."""
     many = len(block.conditions[0].runs[0].groups) > 1
     styles = {c.label: i for i, c in enumerate(block.conditions)}
@@ -84,8 +84,8 @@ def draw_all(block: Runs, found: list[Score]) -> list[Figure]:
     made += [_dots(block, found, styles), _final(block)]
     shown = reference(block.conditions) or next((c for c in block.conditions if c.runs[0].frontier_mean), None)
     if shown is not None and shown.runs[0].frontier_mean:
-        made += [_bands(data.mean_frontier(shown), "frontier", "mean frontier (0 = target)", shown.label)]
-        made += [_bands(data.dispersion(shown), "dispersion", "IQR of frontiers in a group", shown.label)]
+        made += [_bands(shown, "frontier_mean", "frontier", "mean frontier (0 = target)")]
+        made += [_bands(shown, "dispersion", "dispersion", "IQR of frontiers in a group")]
     if many:
         points = data.aggregate_against_worst(found)
         made += [_points(points, styles, "masking", "AUC, all contexts", "What the average hides: a point a seed.")]
@@ -102,7 +102,7 @@ def save(figure: Figure, folder: Path, dpi: int = 150) -> None:
     figure.drawn.savefig(folder / f"{figure.name}.png", dpi=dpi, facecolor="white")
 
 
-def save_curves(block: Runs, found: list[Score], docs: Path, name: str) -> str:
+def save_curves(block: Block, found: list[Score], docs: Path, name: str) -> str:
     """Write the block's learning curves (of the worst group where there are groups) for a page; returns its link."""
     drawn = {figure.name: figure for figure in draw_all(block, found)}
     link = f"images/{name}.svg"
@@ -148,10 +148,9 @@ def _label(axes: Any, x: str, y: str) -> None:
 
 def _legend(figure: Any, axes: Any) -> None:
     _, labels = axes.get_legend_handles_labels()
-    columns = columns_for(labels)
     figure.legend(
         loc="outside upper left",
-        ncols=columns,
+        ncols=columns_for(labels),
         frameon=False,
         fontsize=8,
         labelcolor=INK,
@@ -169,7 +168,7 @@ def columns_for(labels: Sequence[str]) -> int:
     return 1
 
 
-def _curves(block: Runs, styles: dict[str, int], *, worst: bool) -> Figure:
+def _curves(block: Block, styles: dict[str, int], *, worst: bool) -> Figure:
     figure, axes = _axes()
     for band in data.learning_curves(block, worst=worst):
         i = styles[band.label]
@@ -199,9 +198,9 @@ def _curves(block: Runs, styles: dict[str, int], *, worst: bool) -> Figure:
     return Figure("worst-curves" if worst else "curves", caption, figure)
 
 
-def _dots(block: Runs, found: list[Score], styles: dict[str, int]) -> Figure:
-    word, _ = over_seeds(block.setting)
-    rows = data.worst_group_dots(found, word)
+def _dots(block: Block, found: list[Score], styles: dict[str, int]) -> Figure:
+    word, reduce = over_seeds(block)
+    rows = data.worst_group_dots(found, reduce)
     figure, axes = _axes(height=max(1.5, 0.75 + 0.27 * len(rows)))
     for y, row in enumerate(rows):
         i = styles[row.label]
@@ -217,7 +216,7 @@ def _dots(block: Runs, found: list[Score], styles: dict[str, int]) -> Figure:
     return Figure("worst-auc", f"{name[0].upper()}{name[1:]}: dots are seeds, ticks their {word}.", figure)
 
 
-def _final(block: Runs) -> Figure:
+def _final(block: Block) -> Figure:
     groups = data.final_by_group(block)
     labels = [c.label for c in block.conditions]
     figure, axes = _axes(height=max(1.7, 0.95 + (0.13 + 0.17 * len(groups)) * len(labels)))
@@ -248,9 +247,9 @@ def _final(block: Runs) -> Figure:
     return Figure("final", "Final held-out success by group: bars are means, ticks seeds.", figure)
 
 
-def _bands(bands: list[data.Band], name: str, y: str, label: str) -> Figure:
+def _bands(condition: Condition, field: str, name: str, y: str) -> Figure:
     figure, axes = _axes()
-    for i, band in enumerate(bands):
+    for i, band in enumerate(data.frontier_bands(condition, field)):
         colour = COLOURS[(0, 5, 2, 3)[i % 4]]
         every = max(1, len(band.x) // 7)
         axes.plot(
@@ -271,19 +270,18 @@ def _bands(bands: list[data.Band], name: str, y: str, label: str) -> Figure:
     _label(axes, "window", y)
     _legend(figure, axes)
     what = {"frontier": "Where each group trains", "dispersion": "How far contexts of one group are apart"}[name]
-    return Figure(name, f"{what} under {label}, mean ± s.d. over seeds.", figure)
+    return Figure(name, f"{what} under {condition.label}, mean ± s.d. over seeds.", figure)
 
 
 def _points(rows: list[data.Points], styles: dict[str, int], name: str, x: str, caption: str) -> Figure:
     figure, axes = _axes()
-    middle: Callable[..., Any] = np.median
     for row in rows:
         colour, _, marker = look(styles[row.label])
         if len(row.x) > 1:
             axes.plot(row.x, row.y, marker, color=colour, markersize=4, alpha=0.45)
         axes.plot(
-            middle(row.x),
-            middle(row.y),
+            np.median(row.x),
+            np.median(row.y),
             marker,
             color=colour,
             markersize=9,

@@ -1,9 +1,10 @@
 """The frontier heat map of a run in a few KB, for the page's own script to draw.
 
 A frontier is its moves: everything starts at the easiest level (or where ``start`` says, for records that begin in the
-middle of a run), and a move changes one context by one level. So a frontier run is stored as its moves with the
-rollouts behind each, and a run without one as the mean level trained in columns of windows. Arrays are
-concatenated, deflated and written in base64; ``layout`` says how to cut them apart.
+middle of a run), and a move changes one context by one level (or leads to where ``to`` says, for a rule that skips
+levels). So a frontier run is stored as its moves with the rollouts behind each, and a run without one as the mean level
+trained in columns of windows. Arrays are concatenated, deflated and written in base64; ``layout`` says how to cut them
+apart.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.report.measure.metrics import RETREAT
 from scout_rl.report.read.replay import replay
 from scout_rl.report.read.run import Run
 
@@ -61,8 +63,13 @@ def _moves(run: Run) -> Arrays:
     evidence, known, won = evidence_of_moves(run)
     start = _start(run)
     begun = {"start": start.astype(np.uint8)} if (start != run.about.n_levels - 1).any() else {}
+    assert run.frontier is not None
+    to = run.frontier[run.moves.window, run.moves.context]  # a context moves once per window at most
+    by_one = run.moves.from_level + np.where(run.moves.kind == RETREAT, 1, -1)
+    skipping = {"to": to.astype(np.uint8)} if (to != by_one).any() else {}
     return {
         **begun,
+        **skipping,
         "steps": _small(np.diff(run.moves.window, prepend=0)),
         "context": _small(run.moves.context),
         "kind": run.moves.kind.astype(np.uint8),

@@ -43,7 +43,7 @@
     for (let i = 0; i < a.steps.length; i++) {
       window += a.steps[i];
       fill(window);
-      const context = a.context[i], from = now[context], to = from + (a.kind[i] === 1 ? 1 : -1);
+      const context = a.context[i], from = now[context], to = a.to ? a.to[i] : from + (a.kind[i] === 1 ? 1 : -1);
       now[context] = to;
       moves[context].push({ window, kind: a.kind[i], from, to, evidence: a.evidence[i], known: a.recent[i] >> 4, won: a.recent[i] & 15 });
     }

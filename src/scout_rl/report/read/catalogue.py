@@ -1,0 +1,46 @@
+"""What is known of settings beside their records: a value that whoever keeps a table of settings passes in.
+
+Anyone's own runs need none. Without it no run is the setting's own, and nothing is printed beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+
+class Printed(NamedTuple):
+    """A number that a paper prints."""
+
+    text: str
+    source: str
+    """Its table or section."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """One setting."""
+
+    learner: str
+    windows: int
+    """Its own budget."""
+    episodes: int
+    """Rollouts per window."""
+    schedule_share: float
+    """Share of the budget that a shared schedule runs over."""
+    bank_sha256: str
+    presets: Mapping[tuple[str, str], Mapping[str, Any]]
+    """(algorithm, preset) -> the learner's constants that the preset changes."""
+    by_mean: bool = False
+    """Whether areas are averaged over seeds by the mean; else by the median."""
+    printed: Mapping[tuple[str, str, str, int], Printed] = field(default_factory=dict)
+    """(rule, metric, ladder, levels) -> what a paper prints."""
+
+    def schedule(self, windows: int) -> int:
+        """Length of a shared schedule in a run of ``windows``."""
+        return max(1, round(self.schedule_share * (windows or self.windows)))
+
+
+Catalogue = Mapping[str, Known]
+"""By setting."""
