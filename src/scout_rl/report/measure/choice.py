@@ -78,7 +78,7 @@ def own_parts(block: Runs) -> tuple[bool, ...]:
         algorithm == own.learner,
         fields.get("windows") == own.windows,
         fields.get("bank") == pinned_hashes().get(block.setting),
-        fields.get("episodes") == own.episodes_per_window,
+        fields.get("episodes") == own.episodes,
         all(there.get(name) == value for name, value in asked.items()),
     )
 
