@@ -120,7 +120,8 @@ def test_a_damaged_state_dict_is_refused_and_changes_nothing(name, value, match)
 
 NEW_PROCESS = """
 import sys
-from scout_rl import Curriculum, rules
+from scout_rl import Curriculum
+from scout_rl import rules
 from scout_rl.integrations.assignments import Assignments
 from tests.integrations.test_assignments import play
 assignments = Assignments(Curriculum(rules.Scout(n_min=2), 8, 5, seed=7))
@@ -157,6 +158,6 @@ def test_drawing_from_assignments_that_were_copied_into_a_worker_is_refused(meth
     answers = context.Queue()
     worker = context.Process(target=draw_in_a_worker, args=(Assignments(Spy()), answers))
     worker.start()
-    sentence = answers.get(timeout=60)
+    sentence = answers.get(timeout=200)
     worker.join()
     assert ("a copy of the curriculum" if method == "fork" else "the curriculum lives in another process") in sentence

@@ -212,7 +212,7 @@ def test_records_of_another_schema(tmp_path):
 
 
 CHILD = """
-import sys
+import sys, time
 import numpy as np
 from pathlib import Path
 from tests.curriculum.test_curriculum import make, chance
@@ -222,7 +222,10 @@ curriculum = make(log_dir=folder / "log")
 if not (folder / "c.npz").exists():
     curriculum.save(folder / "c.npz")  # so that there is something to go back to from the first window on
 curriculum.load(folder / "c.npz")
+last = curriculum.windows + int(sys.argv[2])
 while curriculum.windows < 400:
+    while curriculum.windows == last:
+        time.sleep(1)  # until it is killed
     cells = curriculum.assign(16)
     learner = np.random.default_rng([7, curriculum.windows])
     curriculum.report(cells, learner.random(16) < chance(cells, curriculum.windows), learner.random(16))
@@ -232,29 +235,24 @@ while curriculum.windows < 400:
 
 
 def test_killed_at_any_moment_it_ends_with_the_same_records(tmp_path):
-    def start(folder):
-        return subprocess.Popen([sys.executable, "-c", CHILD, str(folder)])
+    def start(folder, most=1000):
+        return subprocess.Popen([sys.executable, "-c", CHILD, str(folder), str(most)])
 
     (tmp_path / "straight").mkdir()
     (tmp_path / "killed").mkdir()
-    assert start(tmp_path / "straight").wait(120) == 0
-    rng, kills = np.random.default_rng(0), 0
-    for _ in range(6):
-        child = start(tmp_path / "killed")
-        rows = tmp_path / "killed" / "log" / WINDOWS
+    assert start(tmp_path / "straight").wait(200) == 0
+    rng = np.random.default_rng(0)
+    rows = tmp_path / "killed" / "log" / WINDOWS
+    for _ in range(5):
         size = rows.stat().st_size if rows.exists() else 0
-        while child.poll() is None and kills < 5:  # wait until it writes, then a random moment
-            if rows.exists() and rows.stat().st_size > size:
-                time.sleep(rng.uniform(0, 0.02))
-                os.kill(child.pid, signal.SIGKILL)
-                child.wait()
-                kills += 1
-                break
+        child = start(tmp_path / "killed", 60)  # more windows than it gets to, so that it never ends by itself
+        while not (rows.exists() and rows.stat().st_size > size):  # until it writes, then a random moment
+            assert child.poll() is None
             time.sleep(0.001)
-        code = child.wait(120)
-        assert code in {0, -signal.SIGKILL}
-    assert code == 0
-    assert kills >= 3
+        time.sleep(rng.uniform(0, 0.02))
+        os.kill(child.pid, signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL
+    assert start(tmp_path / "killed").wait(200) == 0
     assert files(tmp_path / "killed" / "log") == files(tmp_path / "straight" / "log")
 
 

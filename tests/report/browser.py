@@ -57,7 +57,7 @@ class Browser:
             raise AssertionError(f"{expression}: {told['exceptionDetails']}")
         return told["result"].get("value")
 
-    def until(self, expression, seconds=20):
+    def until(self, expression, seconds=200):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if self.value(expression):
@@ -77,7 +77,15 @@ class Browser:
         self._call("Emulation.setDeviceMetricsOverride", metrics)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", {"features": [scheme]})
-        time.sleep(0.3)  # the page redraws 80 ms after a resize
+        # the page redraws 80 ms after a resize: by its own clock, however late that is
+        frame = "await new Promise(requestAnimationFrame);"
+        self.value(f"(async () => {{ {frame} {frame} await new Promise(r => setTimeout(r, 160)); {frame} }})()")
+
+    def seconds(self):
+        """Of processor that the page has used."""
+        self._call("Performance.enable")
+        metrics = {metric["name"]: metric["value"] for metric in self._call("Performance.getMetrics")["metrics"]}
+        return metrics["ProcessTime"]
 
     def picture(self, path, *, whole=False):
         told = self._call("Page.captureScreenshot", {"format": "png", "captureBeyondViewport": whole})
@@ -86,10 +94,10 @@ class Browser:
     def close(self):
         try:
             self._call("Browser.close", session=False)
-            self._process.wait(10)
+            self._process.wait(60)
         except (AssertionError, OSError, subprocess.TimeoutExpired):
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(60)
         os.close(self._write)
         os.close(self._read)
 
@@ -119,7 +127,7 @@ class Browser:
 
     def _next(self):
         while b"\0" not in self._buffer:
-            ready, _, _ = select.select([self._read], [], [], 60)
+            ready, _, _ = select.select([self._read], [], [], 200)
             assert ready, "the browser does not answer"
             read = os.read(self._read, 1 << 20)
             assert read, "the browser is gone"

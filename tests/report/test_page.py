@@ -111,6 +111,7 @@ def over(browser, share_x, share_y):
     box = browser.value(
         "(r => [r.left, r.top, r.width, r.height])(document.getElementById('heat').getBoundingClientRect())"
     )
+    browser.value("document.getElementById('tip').hidden = true")  # what is read below is new
     browser.move_mouse(box[0] + box[2] * share_x, box[1] + box[3] * share_y)
     browser.until("!document.getElementById('tip').hidden")
     return browser.value("document.getElementById('tip').innerText").splitlines()

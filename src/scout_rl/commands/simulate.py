@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from scout_rl import rules
+from scout_rl.bench.run.signals import undisturbed
 from scout_rl.commands.interrupts import end_quietly
 from scout_rl.simulate import SCENARIOS, Run, annealing_sweep, check_proposition, play, rule_for
 from scout_rl.simulate.scenarios import Scenario
@@ -96,11 +97,12 @@ def _play_all(
         ProcessPoolExecutor(workers, initializer=end_quietly) as pool,
         _ended_early(pool),
     ):
-        tasks = {
-            pool.submit(_one, key, scenario.key, seeds, seed): (scenario.key, key)
-            for scenario in played
-            for key in keys
-        }
+        with undisturbed():  # the first task starts the processes, and one that has just begun would print a traceback
+            tasks = {
+                pool.submit(_one, key, scenario.key, seeds, seed): (scenario.key, key)
+                for scenario in played
+                for key in keys
+            }
         sweeping = {pool.submit(_sweep, s.key, seeds): s.key for s in played if sweep and s.key == "conflict"}
         line = bar.add_task(f"{seeds} seeds a run", total=len(tasks) + len(sweeping))
         for done in as_completed(tasks):

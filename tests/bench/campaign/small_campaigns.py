@@ -76,7 +76,7 @@ sys.addaudithook(hold)
 
 
 class Hold:
-    """Holds runs of a rule, or of any, in the middle: so many windows are closed, and no more come.
+    """Holds runs of a rule, or of any, in the middle, however busy the machine is: no window is closed after that.
 
     It reaches a process, and those that it starts, through `env`. A held process sleeps; its other threads go on.
     """
@@ -85,7 +85,8 @@ class Hold:
         self.folder = folder
         folder.mkdir()
         (folder / "sitecustomize.py").write_text(HOLDING.format(folder=str(folder)))
-        self.env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *filter(None, sys.path)])}
+        paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+        self.env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
     def at(self, rule, windows):
         """From now on there; whoever is held elsewhere goes on."""
@@ -119,17 +120,17 @@ def windows(folder):
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def children(pid):
-    """Worker processes of a process."""
+def children(pid, command="scout_rl.bench.campaign.worker"):
+    """Processes that a process started and whose command line holds that: its workers."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 stat = (entry / "stat").read_text()
-                command = (entry / "cmdline").read_text()
+                words = (entry / "cmdline").read_text()
             except OSError:
                 continue
-            if int(stat.rsplit(")", 1)[1].split()[1]) == pid and "scout_rl.bench.campaign.worker" in command:
+            if int(stat.rsplit(")", 1)[1].split()[1]) == pid and command in words:
                 found.append(int(entry.name))
     return found
 

@@ -2,24 +2,25 @@
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.bench.campaign.small_campaigns import (
+    Hold,
+    alive,
     campaign,
     children,
     finish,
     records,
     run_folders,
     share_cache,
-    windows,
+    until,
     write_file,
 )
 
 ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'scout-rl[ray]'")
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +37,17 @@ def eight(tmp_path_factory):
 
 
 @pytest.fixture
-def cluster(monkeypatch):
+def hold(tmp_path):
+    return Hold(tmp_path / "hold")
+
+
+@pytest.fixture
+def cluster(monkeypatch, hold):
     """A head and a second node, one core each."""
     from ray.cluster_utils import Cluster
 
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("PYTHONPATH", hold.env["PYTHONPATH"])  # the nodes hand it on to their tasks
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     second = made.add_node(num_cpus=1)
     yield made, second
@@ -61,31 +68,28 @@ def ray_workers():
     return found
 
 
-def until(condition, seconds=120):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def begun(out):
-    return [name for name, folder in run_folders(out).items() if 3 <= windows(folder) < 30]
-
-
 @pytest.mark.parametrize("kept", ["folder", "url"])
-def test_a_killed_worker_and_a_stopped_node_change_no_byte(eight, cluster, tmp_path, kept):
+def test_a_killed_worker_and_a_stopped_node_change_no_byte(eight, cluster, hold, tmp_path, kept):
     file, expected = eight
     made, second = cluster
     out = tmp_path / "runs"
     url = out if kept == "folder" else f"file://{out}"
+    hold.at("any", 5)  # every run, after its second checkpoint
     process = campaign(file, url, "--engine", "ray", "--address", made.address, "--memory", "0.25")
-    until(lambda: len(begun(out)) >= 1 and len(ray_workers()) >= 1)
+
+    def under_way(n):
+        """So many runs are held, each below its task."""
+        return len(ray_workers()) == n and {run for _, run in ray_workers()} == set(hold.held())
+
+    until(lambda: under_way(2) or process.poll() is not None)
     task, run = ray_workers()[0]
     os.kill(task, signal.SIGKILL)
-    until(lambda: not Path(f"/proc/{run}").exists(), 10)  # the run went with its task
-    until(lambda: len(ray_workers()) == 2 and len(begun(out)) >= 2)
+    until(lambda: not alive(run))  # the run went with its task
+    until(lambda: under_way(2) or process.poll() is not None)
     before = {task for task, _ in ray_workers()}
+    assert len(before) == 2
     made.remove_node(second, allow_graceful=False)
+    hold.nowhere()
     code, printed = finish(process)
     assert code == 0, printed
     assert "8 runs: 8 finished" in printed

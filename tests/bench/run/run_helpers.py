@@ -54,7 +54,7 @@ def everything(folder):
 
 
 CHILD = """
-import os, signal, sys
+import os, signal, sys, time
 from pathlib import Path
 from scout_rl.bench.run import checkpoint
 from scout_rl.records import tables as records
@@ -79,8 +79,17 @@ def die(call):
         return call(*given, **named)
     return dying
 
+def hold(call):
+    def holding(*given, **named):
+        while Path(sys.argv[1] + ".hold").exists():
+            time.sleep(0.05)
+        return call(*given, **named)
+    return holding
+
 if where == "append":
     records._append = die(records._append)
+elif where == "hold":
+    records._append = hold(records._append)
 elif where == "write":
     checkpoint._write = die(checkpoint._write)
 elif where == "rename":
@@ -98,6 +107,7 @@ train(run_helpers.tiny(kind), Path(sys.argv[1]))
 
 
 def child(folder, where="never", count=0, kind="doorkey"):
+    """A run in a process that dies the ``count``-th time it comes there, or that waits while ``folder``.hold exists."""
     return subprocess.Popen(
         [sys.executable, "-c", CHILD, str(folder), kind, where, str(count)], stdout=subprocess.PIPE, text=True
     )

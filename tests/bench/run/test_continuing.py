@@ -11,20 +11,15 @@ from scout_rl.bench.run import checkpoint, repeat
 from scout_rl.bench.run import folder as run_folder
 from scout_rl.bench.run.folder import read_run
 from scout_rl.bench.run.train import train
-from scout_rl.files.cache import use_compilation_cache
 from scout_rl.records import made_with
 from scout_rl.records.compact import pack, unpack
 from tests.bench.run.run_helpers import everything, tiny
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+@pytest.fixture
+def whole(tiny_run):
     """Eight windows, evaluated after 0, 4 and 8, with checkpoints of 6 and 8."""
-    os.environ.setdefault("SCOUT_CACHE", str(tmp_path_factory.getbasetemp().parent / "scout-cache"))
-    use_compilation_cache()
-    folder = tmp_path_factory.mktemp("whole") / "run"
-    train(tiny(), folder, say=lambda sentence: None)
-    return folder
+    return tiny_run
 
 
 @pytest.fixture
@@ -240,7 +235,7 @@ def test_a_run_that_never_came_to_a_checkpoint_begins_again(run, whole):
     for name in ("windows.jsonl", "metrics.jsonl", "timing.jsonl", "frontier.int8"):
         keep(run, name, 3)
     keep(run, "evaluations.jsonl", 1)
-    again(run)
+    assert again(run) == [f"{run} was stopped before its first checkpoint: it begins again"]
     assert everything(run) == everything(whole)
 
 
@@ -259,13 +254,22 @@ def test_checkpoints_without_tables(run):
 # -- what made which windows ------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def second_source(tiny_run, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sources") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_folder, "source", lambda: "first")
+        train(tiny(), folder, say=lambda sentence: None, until=6)
+        patch.setattr(run_folder, "source", lambda: "second")
+        again(folder)
+    return folder
+
+
 @pytest.fixture
-def continued(tmp_path, whole, monkeypatch):
-    """Six windows by one source, two by another."""
-    monkeypatch.setattr(run_folder, "source", lambda: "first")
-    train(tiny(), tmp_path / "continued", say=lambda sentence: None, until=6)
+def continued(second_source, tmp_path, monkeypatch):
+    """A copy of a run with six windows by one source, two by another."""
     monkeypatch.setattr(run_folder, "source", lambda: "second")
-    again(tmp_path / "continued")
+    shutil.copytree(second_source, tmp_path / "continued")
     return tmp_path / "continued"
 
 

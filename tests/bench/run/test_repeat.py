@@ -40,12 +40,10 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def scouted(folder):
+def scouted(tiny_run):
     """The same with a frontier, as a run folder and as a compact record."""
-    scouted = folder.with_name("scouted")
-    train(tiny(), scouted, say=lambda sentence: None)
-    compact.pack(scouted, scouted.with_suffix(".npz"))
-    return scouted
+    compact.pack(tiny_run, tiny_run.with_suffix(".npz"))
+    return tiny_run
 
 
 def changed(path, to, about=None, **arrays):

@@ -82,9 +82,12 @@ MORE = [
 def test_killed_and_continued_it_ends_the_same(straight, tmp_path, where, count):
     first = child(tmp_path / "run", where, count, straight.name)
     assert first.wait(300) == -signal.SIGKILL
-    second = child(tmp_path / "run", kind=straight.name)
-    second.communicate(timeout=300)
-    assert second.returncode == 0
+    if where == "play":  # in a process of its own again; the others spare its start
+        second = child(tmp_path / "run", kind=straight.name)
+        second.communicate(timeout=300)
+        assert second.returncode == 0
+    else:
+        train(tiny(straight.name), tmp_path / "run", say=quiet)
     assert everything(tmp_path / "run") == everything(straight)
 
 

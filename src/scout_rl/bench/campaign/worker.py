@@ -20,6 +20,7 @@ from typing import Any
 from scout_rl.bench.campaign.machine import environment, lease_cores
 from scout_rl.bench.campaign.sources import as_begun
 from scout_rl.bench.campaign.store import Store, open_store
+from scout_rl.bench.run.signals import undisturbed
 from scout_rl.files.lock import LOCK, is_held, wait_for
 from scout_rl.records.stored import RUN, read_run
 
@@ -85,28 +86,6 @@ class WorkerProcess:
             if self.process is not None:
                 self.process.kill()
                 self.process.wait()
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Let SIGINT and SIGTERM wait until the block is done, where Python handles them: their exceptions come then."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # handlers run in the main thread alone
-        return
-    came: list[int] = []
-    before: dict[int, Any] = {}
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            handler = signal.getsignal(number)
-            if callable(handler):
-                before[number] = handler
-                signal.signal(number, lambda number, frame: came.append(number))
-        yield
-    finally:
-        for caught, handler in before.items():
-            signal.signal(caught, handler)
-        for caught in came:
-            signal.raise_signal(caught)
 
 
 def main() -> int:
