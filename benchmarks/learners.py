@@ -49,14 +49,14 @@ def scout(updates: int) -> Callable[[], None]:
     import jax
 
     from scout_rl.bench.learners import replay
-    from scout_rl.bench.learners.off_policy import GoalSpace
+    from scout_rl.bench.learners.episodes import GoalSpace
     from scout_rl.bench.learners.sac import SAC
 
     sac = SAC(hidden=(HIDDEN, HIDDEN), batch=BATCH, updates=updates, her=HER)
     space, key = GoalSpace(OBSERVATION, GOAL, ACTION, HORIZON), jax.random.key(0)
     state = jax.jit(lambda key: sac.init(key, space))(key)
     state = state._replace(replay=replay.add(state.replay, noise_episodes(STORED)))
-    learn, new = jax.jit(sac.learn, donate_argnums=0), noise_episodes(N_ENVS)
+    learn, new = jax.jit(sac.update, donate_argnums=0), noise_episodes(N_ENVS)
 
     def once() -> None:
         nonlocal state

@@ -113,7 +113,7 @@ def scout_window_seconds(repeats: int) -> tuple[float, int]:
     @jax.jit
     def window(state: Any, key: Any) -> Any:
         act_key, update_key = jax.random.split(key)
-        episodes = rollout(simulator, partial(ppo.act, state), starts, act_key)
+        episodes = rollout(simulator, partial(ppo.act, ppo.policy(state)), starts, act_key)
         return ppo.update(state, episodes, update_key), episodes.valid.sum()
 
     _, steps = jax.block_until_ready(window(state, jax.random.key(0)))

@@ -42,12 +42,12 @@ class Scout:
         import jax
 
         from scout_rl.bench.run.config import RunConfig
-        from scout_rl.bench.run.stage import make_stage
+        from scout_rl.bench.run.parts import make_parts
 
         chosen = setting(SETTING)
         bank = load_bank(chosen)
         config = RunConfig(setting=SETTING, rule="target", preset="paper", learner={"updates": updates})
-        self.stage = make_stage(config, chosen, bank)
+        self.stage = make_parts(config, chosen, bank)
         self.keys = iter(jax.random.split(jax.random.key(0), 10_000))
         self.state = self.stage.init(next(self.keys))
         self.starts = family(chosen.family).target_starts(

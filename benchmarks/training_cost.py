@@ -75,11 +75,10 @@ def full(name: str, _: int) -> None:
 
     from scout_rl.bench.families import family, load_bank
     from scout_rl.bench.learners import make_learner
-    from scout_rl.bench.learners.off_policy import OffPolicy
     from scout_rl.bench.run import checkpoint
     from scout_rl.bench.run.config import RunConfig
     from scout_rl.bench.run.learner_state import Saved
-    from scout_rl.bench.run.stage import goal_space
+    from scout_rl.bench.run.parts import goal_space
     from scout_rl.bench.settings.settings import setting
 
     config, chosen = RunConfig(setting=name), setting(name)
@@ -87,9 +86,8 @@ def full(name: str, _: int) -> None:
     contexts = {key: array[:1] for key, array in load_bank(chosen).train.contexts.items()}
     space = goal_space(home.batch_simulator(chosen), home.target_starts(contexts))
     learner = make_learner(config.algorithm, {**config.learner, "updates": 1})
-    assert isinstance(learner, OffPolicy)
     state = jax.jit(lambda key: learner.init(key, space, config.episodes))(jax.random.key(0))
-    learn = jax.jit(learner.learn, donate_argnums=0)
+    learn = jax.jit(learner.update, donate_argnums=0)
     windows = 2 * -(-state.replay.capacity // config.episodes) + config.checkpoint_every
     rng, saved, spent, writes = np.random.default_rng(0), Saved(), 0.0, 0
     with tempfile.TemporaryDirectory() as folder:
@@ -138,7 +136,7 @@ def memory(windows: int, parts: int = 20) -> dict[str, Any]:
     """Windows of a small learner with a full replay, checkpoints included; the resident set must stay where it is."""
     import jax
 
-    from scout_rl.bench.learners.off_policy import GoalSpace
+    from scout_rl.bench.learners.episodes import GoalSpace
     from scout_rl.bench.learners.sac import SAC
     from scout_rl.bench.run import checkpoint
     from scout_rl.bench.run.learner_state import Saved

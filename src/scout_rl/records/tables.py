@@ -130,10 +130,7 @@ class RecordWriter:
         there = self._frontiers()
         if there is not None and (there < keep or (windows > self.windows and there > keep + 1)):
             raise ValueError(self._lost(there, keep))
-        self._windows.cut(windows)
-        self._events.cut(windows if keep else 0)
-        if self.has_frontier:
-            _truncate(self.folder / FRONTIER, keep * self.width)
+        cut_records(self.folder, windows if keep else 0, frontier_bytes=keep * self.width)
         self.first = self.first if keep else None
         self.windows = min(windows, self.windows) if keep else 0
         self._size = self._windows.size()
@@ -185,6 +182,13 @@ class RecordWriter:
         temporary = path.with_suffix(".tmp")
         temporary.write_text(json.dumps(self.config, indent=1) + "\n")
         os.replace(temporary, path)
+
+
+def cut_records(folder: Path, windows: int, *, frontier_bytes: int) -> None:
+    """Keep the rows of the windows before ``windows``, and so many bytes of frontiers."""
+    for name in (WINDOWS, EVENTS):
+        JsonLines(folder / name).cut(windows)
+    _truncate(folder / FRONTIER, frontier_bytes)
 
 
 def read_records(folder: str | os.PathLike[str]) -> Records:

@@ -41,7 +41,7 @@ def test_the_papers_constants():
 def test_it_has_no_signal():
     learner = Contrastive(**SMALL)
     with pytest.raises(ValueError, match="no TD error"):
-        learner.learn(
+        learner.update(
             learner.init(jax.random.key(0), SPACE, 4), random_episodes(0), jax.random.key(0), with_signal=True
         )
 

@@ -100,14 +100,16 @@ def test_an_update_changes_every_parameter_and_is_deterministic(ppo, init, updat
     state, episodes = init(jax.random.key(0)), random_episodes(0)
     first, again = (update(state, episodes, jax.random.key(1)) for _ in range(2))
     assert same(first, again)
-    for before, after in zip(jax.tree.leaves(state.network), jax.tree.leaves(first.state.network), strict=True):
+    for before, after in zip(
+        jax.tree.leaves(state.learned.network), jax.tree.leaves(first.state.learned.network), strict=True
+    ):
         assert not np.array_equal(before, after)
     other = update(state, episodes, jax.random.key(2))
     assert not same(first.state, other.state), "the key shuffles the minibatches"
     assert set(first.metrics) == set(METRICS)
     assert all(np.isfinite(v) for v in first.metrics.values())
     # 39 valid steps in minibatches of at most 16: 3 of them an epoch, 4 epochs.
-    assert int(first.state.optimizer[1][0].count) == 12
+    assert int(first.state.learned.optimizer[1][0].count) == 12
 
 
 def test_what_comes_after_an_episodes_end_changes_nothing(ppo, init, update):
@@ -128,7 +130,7 @@ def test_what_comes_after_an_episodes_end_changes_nothing(ppo, init, update):
 
 def test_the_signal_is_the_mean_absolute_td_error_before_the_update(ppo, init, update):
     state, episodes = init(jax.random.key(0)), random_episodes(3)
-    _, final_value = state.network(episodes.final_observation)
+    _, final_value = state.learned.network(episodes.final_observation)
     _, td_error = by_hand(episodes, np.asarray(final_value), ppo.gamma, ppo.lam, cost=False)
     expected = np.abs(td_error).sum(0) / np.asarray(episodes.valid).sum(0)
     signal = update(state, episodes, jax.random.key(0)).signal
@@ -191,14 +193,14 @@ def test_ppo_solves_a_problem_with_a_known_answer(init):
     def window(state, key):
         cell_key, act_key, update_key = jax.random.split(key, 3)
         starts = Riddle(jax.random.randint(cell_key, (64,), 0, 3), jnp.zeros(64, jnp.int32))
-        episodes = rollout(simulator, functools.partial(ppo.act, state), starts, act_key)
+        episodes = rollout(simulator, functools.partial(ppo.act, ppo.policy(state)), starts, act_key)
         return ppo.update(state, episodes, update_key).state, episodes.success[0].mean()
 
     state, at_once = init(jax.random.key(0)), []
     for k in range(50):
         state, share = window(state, jax.random.key(k))
         at_once.append(float(share))
-    logits, value = state.network(jax.vmap(simulator.observe)(Riddle(jnp.arange(3), jnp.zeros(3))))
+    logits, value = state.learned.network(jax.vmap(simulator.observe)(Riddle(jnp.arange(3), jnp.zeros(3))))
     assert at_once[0] < 0.5
     assert np.mean(at_once[-5:]) > 0.95
     np.testing.assert_array_equal(np.argmax(logits, axis=1), [0, 1, 2])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scout_rl.bench.learners import normaliser, replay
-from scout_rl.bench.learners.off_policy import GoalSpace
+from scout_rl.bench.learners.episodes import GoalSpace
 from scout_rl.bench.learners.sac import SAC
 from scout_rl.bench.learners.squashed import LOG_DEVIATION, Squashed, squashed
 from scout_rl.bench.run.window import host_window
@@ -26,7 +26,7 @@ BASE = SAC(**SMALL)
 
 @functools.cache
 def learn_of(learner, with_signal=False):
-    return jax.jit(functools.partial(learner.learn, with_signal=with_signal))
+    return jax.jit(functools.partial(learner.update, with_signal=with_signal))
 
 
 @functools.cache
@@ -239,8 +239,9 @@ def test_exploration_mixes_policy_noise_and_random_actions():
     learner = SAC(**SMALL, random_action=0.25, action_noise=0.1)
     policy = learner.policy(state_of())
     observation, goal = np.zeros((4000, 5), np.float32), np.zeros((4000, 3), np.float32)
+    rows = np.zeros((4000, 8), np.float32)
     noise = jax.tree.map(lambda a: a[0], learner.noise(jax.random.key(0), (1, 4000, 2)))
-    action = np.asarray(learner.explore(policy, observation, goal, noise))
+    action = np.asarray(learner.explore(policy, rows, noise))
     random = np.asarray(noise.random)[:, 0]
     assert random.mean() == pytest.approx(0.25, abs=0.03)
     np.testing.assert_array_equal(action[random], np.asarray(noise.uniform)[random])
@@ -257,10 +258,10 @@ def test_exploration_mixes_policy_noise_and_random_actions():
     assert coins.mean(0) == pytest.approx([0.25, 0.25], abs=0.03)
     assert coins.all(1).mean() == pytest.approx(0.25**2, abs=0.02)
     np.testing.assert_array_equal(
-        np.asarray(each.explore(policy, observation, goal, noise_each))[coins], np.asarray(noise_each.uniform)[coins]
+        np.asarray(each.explore(policy, rows, noise_each))[coins], np.asarray(noise_each.uniform)[coins]
     )
     cold = policy._replace(warm=jnp.bool_(False))
-    np.testing.assert_array_equal(learner.explore(cold, observation, goal, noise), noise.uniform)
+    np.testing.assert_array_equal(learner.explore(cold, rows, noise), noise.uniform)
 
 
 def test_more_critics_and_a_subset():
@@ -283,7 +284,7 @@ def test_runs_can_be_vmapped():
     states = jax.jit(jax.vmap(lambda key: learner.init(key, SPACE, 4)))(jax.random.split(jax.random.key(0), 3))
     episodes = jax.tree.map(lambda *a: np.stack(a), *(random_episodes(i) for i in range(3)))
     keys = jax.random.split(jax.random.key(1), 3)
-    together = jax.jit(jax.vmap(learner.learn))(states, episodes, keys)
+    together = jax.jit(jax.vmap(learner.update))(states, episodes, keys)
     alone = learn_of(learner)(jax.tree.map(lambda a: a[1], states), random_episodes(1), keys[1])
     np.testing.assert_allclose(
         together.state.learned.actor.layers[0].weight[1], alone.state.learned.actor.layers[0].weight, atol=1e-5
@@ -300,7 +301,7 @@ def reach_rate(learner, windows, seed=0):
     state = jax.jit(lambda key: learner.init(key, space, 16))(jax.random.key(seed))
     for i in range(windows):
         state = play(state, starts(16, i), np.zeros(16, int), jax.random.key(i)).state
-    policy, decide = learner.policy(state), jax.jit(learner.decide_rows)
+    policy, decide = learner.policy(state), jax.jit(learner.decide)
     return succeeds(simulator, lambda t, rows: np.asarray(decide(policy, rows)), starts(100, 10_000)).mean()
 
 

@@ -99,9 +99,9 @@ elif where == "clean":
 elif where == "drop":
     checkpoint._drop_unnamed = die(checkpoint._drop_unnamed)
 elif where == "play":
-    from scout_rl.bench.run import stage
+    from scout_rl.bench.run import parts
     for name in ("device_window", "host_window"):
-        setattr(stage, name, (lambda make: lambda *given, **named: die(make(*given, **named)))(getattr(stage, name)))
+        setattr(parts, name, (lambda make: lambda *given, **named: die(make(*given, **named)))(getattr(parts, name)))
 train(run_helpers.tiny(kind), Path(sys.argv[1]))
 """
 

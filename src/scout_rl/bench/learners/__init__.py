@@ -8,12 +8,11 @@ from typing import Any
 
 from scout_rl.bench.learners.contrastive import Contrastive
 from scout_rl.bench.learners.learner import Learner
-from scout_rl.bench.learners.off_policy import OffPolicy
 from scout_rl.bench.learners.ppo import PPO
 from scout_rl.bench.learners.sac import SAC
 from scout_rl.rules.field_types import require_types
 
-LEARNERS: dict[str, type] = {"ppo": PPO, "sac": SAC, "contrastive": Contrastive}
+LEARNERS: dict[str, type[Any]] = {"ppo": PPO, "sac": SAC, "contrastive": Contrastive}
 _COUNT, _SHARE, _WEIGHT = (1, math.inf), (0, 1), (0, math.inf)
 LIMITS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("batch", "updates", "capacity", "random_hold", "epochs", "minibatch", "representation"), _COUNT),
@@ -25,7 +24,7 @@ LIMITS: dict[str, tuple[float, float]] = {
 """Smallest and largest value of a constant that makes sense."""
 
 
-def make_learner(key: str, constants: dict[str, Any]) -> Learner | OffPolicy:
+def make_learner(key: str, constants: dict[str, Any]) -> Learner:
     """The learner of that key with these constants changed; one that it does not have is refused."""
     if key not in LEARNERS:
         raise ValueError(f"there is no learner {key!r}; there are {', '.join(LEARNERS)}")
@@ -40,11 +39,11 @@ def make_learner(key: str, constants: dict[str, Any]) -> Learner | OffPolicy:
             limits = f"at least {low}" if high == math.inf else f"from {low} to {high}"
             raise ValueError(f"learner {key!r}: {name!r} is {value!r}, but must be {limits}")
     plain = {name: tuple(value) if isinstance(value, list) else value for name, value in constants.items()}
-    made: Learner | OffPolicy = LEARNERS[key](**plain)
+    made: Learner = LEARNERS[key](**plain)
     return made
 
 
-def learner_constants(learner: Learner | OffPolicy) -> dict[str, Any]:
+def learner_constants(learner: Learner) -> dict[str, Any]:
     """All of its constants as JSON values."""
-    constants = dataclasses.asdict(learner)  # type: ignore[arg-type]
+    constants = dataclasses.asdict(learner)  # type: ignore[call-overload]
     return {name: list(value) if isinstance(value, tuple) else value for name, value in constants.items()}

@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from scout_rl.bench.learners.episodes import GoalEpisodes
+from scout_rl.bench.learners.episodes import GoalEpisodes, GoalSpace
 from scout_rl.bench.learners.networks import MLP
-from scout_rl.bench.learners.off_policy import GoalSpace, Learned, Loss, OffPolicy
+from scout_rl.bench.learners.off_policy import Learned, Loss, OffPolicy
 from scout_rl.bench.learners.replay import Transitions
 
 Array = Any

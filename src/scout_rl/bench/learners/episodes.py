@@ -53,3 +53,12 @@ class GoalEpisodes(NamedTuple):
     """float32[B]: a state within it of a goal is a success."""
     group: Array
     """int32[B]: the context's oracle group, for balanced minibatches alone."""
+
+
+class GoalSpace(NamedTuple):
+    """The sizes of a goal-conditioned setting that a learner needs to know."""
+
+    observation: int
+    goal: int
+    action: int
+    horizon: int

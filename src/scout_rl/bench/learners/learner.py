@@ -1,23 +1,37 @@
-"""The contract of a learner: three pure functions of a pytree state.
+"""The contract of a learner: pure functions of a pytree state.
 
 Pure functions of plain arrays can be compiled as one call and ``vmap``ped over runs. A learner sees episodes,
 never cells: it does not know of levels, contexts or rules.
+
+Two kinds of episodes exist, and a learner says which it learns from (``plays``). ``steps``: `Episodes` of unequal
+length from a simulator of pure functions, with what the policy remembered of each action (`StepLearner.act`).
+``goals``: `GoalEpisodes` of equal length from a simulator on the host (off_policy.py).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
-from scout_rl.bench.learners.episodes import Decision, Episodes
+from scout_rl.bench.learners.episodes import Decision, GoalSpace
 
 Array = Any
 PyTree = Any
+Plays = Literal["steps", "goals"]
+
+
+class State(NamedTuple):
+    """What a learner carries from window to window."""
+
+    learned: PyTree
+    """Parameters, moments, counters: everything that a checkpoint saves whole."""
+    replay: Any = None
+    """The `Replay`, which a checkpoint saves in segments; None for a learner without one."""
 
 
 class Update(NamedTuple):
     """What ``update`` returns."""
 
-    state: PyTree
+    state: State
     signal: Array
     """float32[B]: the learner signal of each episode, for the rules that use one."""
     metrics: dict[str, Array]
@@ -25,16 +39,35 @@ class Update(NamedTuple):
 
 
 class Learner(Protocol):
-    """Init, act, update. Hyper-parameters live in the (hashable) learner, what is learned in the state."""
+    """Hyper-parameters live in the (hashable) learner, what is learned in the state."""
 
-    def init(self, key: Array) -> PyTree:
-        """Fresh parameters and optimiser state."""
+    plays: ClassVar[Plays]
+    """Which episodes it learns from."""
+
+    def init(self, key: Array, space: GoalSpace | None, n_episodes: int) -> State:
+        """Fresh parameters; ``space`` is for learners of goals, ``n_episodes`` the rollouts per window."""
         ...
 
-    def act(self, state: PyTree, observation: Array, key: Array) -> Decision:
-        """Actions for a batch of observations [B, ...]."""
+    def policy(self, state: State) -> PyTree:
+        """What acting needs of the state."""
         ...
 
-    def update(self, state: PyTree, episodes: Episodes, key: Array) -> Update:
+    def decide(self, policy: PyTree, rows: Array, key: Array) -> Array:
+        """The actions that held-out evaluations take, for a batch of inputs [B, ...]."""
+        ...
+
+    def sample(self, policy: PyTree, rows: Array, key: Array) -> Array:
+        """Actions of the stochastic policy, without exploration noise."""
+        ...
+
+    def update(self, state: State, episodes: Any, key: Array, *, n_groups: int = 1, with_signal: bool = True) -> Update:
         """Learn from one window's episodes."""
+        ...
+
+
+class StepLearner(Learner, Protocol):
+    """A learner of ``steps``."""
+
+    def act(self, policy: PyTree, observation: Array, key: Array) -> Decision:
+        """Actions for a batch of observations [B, ...], and what the update will want to know about them."""
         ...

@@ -1,7 +1,9 @@
 """What SAC and contrastive RL share: actor, exploration, entropy, inputs, replay, and the window's gradient steps.
 
-A learner of this kind sees goal-conditioned episodes. Its state is what is learned and the replay; ``learn`` adds a
+A learner of this kind sees goal-conditioned episodes. Its state is what is learned and the replay; ``update`` adds a
 window's episodes and takes its gradient steps in one compiled call. The critic is the subclass's.
+
+The policy's input is a row: observation and goal side by side, float32[B, n + k].
 """
 
 from __future__ import annotations
@@ -9,15 +11,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 
 from scout_rl.bench.learners import normaliser, replay
-from scout_rl.bench.learners.episodes import GoalEpisodes
-from scout_rl.bench.learners.learner import Update
+from scout_rl.bench.learners.episodes import GoalEpisodes, GoalSpace
+from scout_rl.bench.learners.learner import Plays, State, Update
 from scout_rl.bench.learners.networks import MLP
 from scout_rl.bench.learners.normaliser import Normaliser
 from scout_rl.bench.learners.replay import Replay, Transitions
@@ -29,15 +31,6 @@ Loss = tuple[Array, dict[str, Array]]
 """A loss, and numbers for the records."""
 UNROLL = 4
 """Gradient steps compiled into one turn of the loop."""
-
-
-class GoalSpace(NamedTuple):
-    """The sizes that a learner needs to know of a setting."""
-
-    observation: int
-    goal: int
-    action: int
-    horizon: int
 
 
 class Inputs(NamedTuple):
@@ -71,13 +64,6 @@ class Learned(NamedTuple):
     """int32: windows learned from."""
 
 
-class GoalState(NamedTuple):
-    """A goal-conditioned learner's state."""
-
-    learned: Learned
-    replay: Replay
-
-
 class Noise(NamedTuple):
     """The random numbers of one window's actions [T, B, ...]."""
 
@@ -92,6 +78,8 @@ class Noise(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class OffPolicy(ABC):
     """The constants that both learners have; the defaults are the paper's table."""
+
+    plays: ClassVar[Plays] = "goals"
 
     hidden: tuple[int, ...] = (256, 256)
     learning_rate: float = 3e-4
@@ -124,7 +112,7 @@ class OffPolicy(ABC):
     balanced: bool = False
     """Every oracle group has an equal share of each minibatch."""
     signal: Literal["td-error", "disagreement"] = "td-error"
-    """What ``learn`` reports of each episode to rules that ask for a signal."""
+    """What ``update`` reports of each episode to rules that ask for a signal."""
 
     @abstractmethod
     def init_critic(self, key: Array, space: GoalSpace) -> tuple[PyTree, PyTree]:
@@ -146,8 +134,8 @@ class OffPolicy(ABC):
     def signals(self, learned: Learned, episodes: GoalEpisodes, key: Array) -> Array:
         """float32[B]: the learner signal of un-relabelled episodes."""
 
-    def init(self, key: Array, space: GoalSpace, window: int = 1) -> GoalState:
-        """Fresh networks, moments and an empty replay with room for ``window`` episodes at least."""
+    def init(self, key: Array, space: GoalSpace, n_episodes: int = 1) -> State:
+        """Fresh networks, moments and an empty replay with room for ``n_episodes`` at least."""
         of_actor, of_critic = jax.random.split(key)
         actor = MLP((space.observation + space.goal, *self.hidden, 2 * space.action), of_actor)
         critic, target = self.init_critic(of_critic, space)
@@ -158,10 +146,10 @@ class OffPolicy(ABC):
             actor, critic, target, log_alpha, (adam.init(actor), adam.init(critic), adam.init(log_alpha)), inputs,
             jnp.int32(0),
         )  # fmt: skip
-        n_episodes = max(window, -(-self.capacity // space.horizon))
-        return GoalState(learned, replay.empty(n_episodes, space.horizon, space.observation, space.goal, space.action))
+        room = max(n_episodes, -(-self.capacity // space.horizon))
+        return State(learned, replay.empty(room, space.horizon, space.observation, space.goal, space.action))
 
-    def policy(self, state: GoalState) -> Policy:
+    def policy(self, state: State) -> Policy:
         """What acting needs of the state."""
         warm = state.replay.total * state.replay.episodes.action.shape[1] >= self.warmup
         return Policy(state.learned.actor, state.learned.inputs, warm)
@@ -180,31 +168,24 @@ class OffPolicy(ABC):
             random=jnp.repeat(random, self.random_hold, axis=0)[:n_steps],
         )
 
-    def explore(self, policy: Policy, observation: Array, goal: Array, noise: Noise) -> Array:
+    def explore(self, policy: Policy, rows: Array, noise: Noise) -> Array:
         """Actions [B, m] for training, from one step's noise [B, ...]."""
-        own, _ = self.distribution(policy.actor, policy.inputs, observation, goal).sample(noise.policy)
+        own, _ = self._at(policy, rows).sample(noise.policy)
         own = jnp.clip(own + noise.action, -1.0, 1.0)
         return jnp.where(noise.random | ~policy.warm, noise.uniform, own)
 
-    def decide(self, policy: Policy, observation: Array, goal: Array) -> Array:
+    def decide(self, policy: Policy, rows: Array, key: Array = None) -> Array:
         """The deterministic policy's actions [B, m]."""
-        return self.distribution(policy.actor, policy.inputs, observation, goal).mode()
+        return self._at(policy, rows).mode()
 
-    def decide_rows(self, policy: Policy, rows: Array) -> Array:
-        """The same for rows [B, n + k] of observation and goal."""
-        n = policy.inputs.observation.mean.shape[0]
-        return self.decide(policy, rows[:, :n], rows[:, n:])
+    def sample(self, policy: Policy, rows: Array, key: Array) -> Array:
+        """The stochastic policy's actions [B, m], without exploration noise."""
+        distribution = self._at(policy, rows)
+        return distribution.sample(jax.random.normal(key, distribution.mean.shape))[0]
 
-    def draw_rows(self, policy: Policy, rows: Array, key: Array) -> Array:
-        """The stochastic policy's actions for rows [B, n + k], without exploration noise."""
+    def _at(self, policy: Policy, rows: Array) -> Squashed:
         n = policy.inputs.observation.mean.shape[0]
-        policy_of = self.distribution(policy.actor, policy.inputs, rows[:, :n], rows[:, n:])
-        return policy_of.sample(jax.random.normal(key, policy_of.mean.shape))[0]
-
-    def explore_rows(self, policy: Policy, rows: Array, noise: Noise) -> Array:
-        """``explore`` for rows [B, n + k] of observation and goal."""
-        n = policy.inputs.observation.mean.shape[0]
-        return self.explore(policy, rows[:, :n], rows[:, n:], noise)
+        return self.distribution(policy.actor, policy.inputs, rows[:, :n], rows[:, n:])
 
     def distribution(self, actor: MLP, inputs: Inputs, observation: Array, goal: Array) -> Squashed:
         """The policy's, for [..., n] observations and [..., k] goals."""
@@ -214,8 +195,8 @@ class OffPolicy(ABC):
         """Observation and goal as the networks see them."""
         return inputs.observation(observation, self.clip_inputs), inputs.goal(goal, self.clip_inputs)
 
-    def learn(
-        self, state: GoalState, episodes: GoalEpisodes, key: Array, *, n_groups: int = 1, with_signal: bool = False
+    def update(
+        self, state: State, episodes: GoalEpisodes, key: Array, *, n_groups: int = 1, with_signal: bool = False
     ) -> Update:
         """Learn from one window's episodes; the signal is taken before the gradient steps, 0 if not asked for."""
         of_signal, of_steps = jax.random.split(key)
@@ -241,7 +222,7 @@ class OffPolicy(ABC):
         shapes = jax.eval_shape(steps, learned)[1]
         idle = lambda learned: (learned, jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes))  # noqa: E731
         learned, numbers = jax.lax.cond(filled.total * horizon >= self.warmup, steps, idle, learned)
-        return Update(GoalState(learned, filled), signal, numbers)
+        return Update(State(learned, filled), signal, numbers)
 
     def minibatch(self, filled: Replay, n_groups: int, key: Array) -> Transitions:
         """The minibatch of one gradient step."""

@@ -18,14 +18,14 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 
-from scout_rl.bench.learners.episodes import Decision, Episodes
-from scout_rl.bench.learners.learner import Update
+from scout_rl.bench.learners.episodes import Decision, Episodes, GoalSpace
+from scout_rl.bench.learners.learner import Plays, State, Update
 from scout_rl.bench.learners.networks import GridActorCritic
 
 Array = Any
@@ -70,6 +70,8 @@ class Minibatch(NamedTuple):
 class PPO:
     """The paper's constants (its learner table); hashable, so it can be a static argument of ``jax.jit``."""
 
+    plays: ClassVar[Plays] = "steps"
+
     n_actions: int = 7
     learning_rate: float = 2.5e-4
     gamma: float = 0.99
@@ -87,21 +89,34 @@ class PPO:
     """A minibatch is computed on the smallest of these fractions of its rows that holds it: a good policy's
     window is shorter than one minibatch. Under ``vmap`` all are computed, so take ``(1.0,)`` there."""
 
-    def init(self, key: Array) -> PPOState:
+    def init(self, key: Array, space: GoalSpace | None = None, n_episodes: int = 1) -> State:
         """Fresh networks and Adam moments."""
         network = GridActorCritic(self.n_actions, key)
-        return PPOState(network, self._optimizer().init(network))
+        return State(PPOState(network, self._optimizer().init(network)))
 
-    def act(self, state: PPOState, observation: Array, key: Array) -> Decision:
-        """Sample from the policy: it is stochastic in evaluation too (an argmax loops under a partial
-        view)."""
-        logits, value = state.network(observation)
+    def policy(self, state: State) -> GridActorCritic:
+        """The network."""
+        network: GridActorCritic = state.learned.network
+        return network
+
+    def act(self, policy: GridActorCritic, observation: Array, key: Array) -> Decision:
+        """Sample from the policy."""
+        logits, value = policy(observation)
         action = jax.random.categorical(key, logits)
         return Decision(action, Memory(_log_probability(logits, action), value))
 
-    def update(self, state: PPOState, episodes: Episodes, key: Array) -> Update:
+    def decide(self, policy: GridActorCritic, rows: Array, key: Array) -> Array:
+        """A sampled action in evaluation too: an argmax loops under a partial view."""
+        return self.act(policy, rows, key).action
+
+    sample = decide
+
+    def update(
+        self, state: State, episodes: Episodes, key: Array, *, n_groups: int = 1, with_signal: bool = True
+    ) -> Update:
         """A few epochs of shuffled minibatches over the window's valid steps."""
-        _, final_value = state.network(episodes.final_observation)
+        learned: PPOState = state.learned
+        _, final_value = learned.network(episodes.final_observation)
         targets = self.targets(episodes, final_value)
         steps = Minibatch(
             observation=episodes.observation,
@@ -118,9 +133,9 @@ class PPO:
         row_counts = [math.ceil(fraction * self.minibatch) for fraction in self.row_fractions]
         fits = [functools.partial(self._epochs, steps, n_minibatches, size, n_rows) for n_rows in row_counts]
         smallest = jnp.searchsorted(jnp.asarray(row_counts), size)
-        state, totals = jax.lax.switch(smallest, fits, state, jax.random.split(key, self.epochs))
+        learned, totals = jax.lax.switch(smallest, fits, learned, jax.random.split(key, self.epochs))
         signal = jnp.abs(targets.td_error).sum(0) / jnp.maximum(episodes.valid.sum(0), 1)
-        return Update(state, signal, {name: t / (self.epochs * n_minibatches) for name, t in totals.items()})
+        return Update(State(learned), signal, {name: t / (self.epochs * n_minibatches) for name, t in totals.items()})
 
     def _epochs(
         self, steps: Minibatch, n_minibatches: Array, size: Array, n_rows: int, state: PPOState, keys: Array

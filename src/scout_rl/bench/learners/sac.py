@@ -17,9 +17,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from scout_rl.bench.learners.episodes import GoalEpisodes
+from scout_rl.bench.learners.episodes import GoalEpisodes, GoalSpace
 from scout_rl.bench.learners.networks import MLP, ensemble
-from scout_rl.bench.learners.off_policy import GoalSpace, Learned, Loss, OffPolicy
+from scout_rl.bench.learners.off_policy import Learned, Loss, OffPolicy
 from scout_rl.bench.learners.replay import Transitions, reward
 
 Array = Any

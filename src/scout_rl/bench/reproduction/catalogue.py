@@ -20,7 +20,7 @@ def catalogue() -> Catalogue:
         key: Known(
             learner=own.learner,
             windows=own.windows,
-            episodes=own.episodes_per_window,
+            episodes=own.episodes,
             schedule_share=own.schedule_share,
             bank_sha256=hashes.get(key, ""),
             presets={(a, p): preset_constants(own, a, p) for a in ALGORITHMS for p in PRESETS},

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import Family
 from scout_rl.bench.learners.learner import Learner
-from scout_rl.bench.learners.off_policy import OffPolicy
-from scout_rl.bench.rollouts import host as goal_rollout
+from scout_rl.bench.rollouts import host
 from scout_rl.bench.rollouts.device import succeeds
 from scout_rl.bench.settings.bank import BankPart
 from scout_rl.bench.settings.settings import Setting
@@ -38,44 +37,36 @@ class Evaluation(NamedTuple):
         return min(self.groups.values())
 
 
-def evaluator(
-    family: Family, setting: Setting, part: BankPart, learner: Learner | OffPolicy
-) -> Callable[[Any], Evaluation]:
+def evaluator(family: Family, setting: Setting, part: BankPart, learner: Learner) -> Callable[[Any], Evaluation]:
     """Compile the evaluation of this setting; the result takes a learner's state."""
-    if isinstance(learner, OffPolicy):
-        outcomes = _on_host(family, setting, part, learner)
-    else:
-        outcomes = _on_device(family, setting, part, learner)
+    outcomes = {"steps": _on_device, "goals": _on_host}[learner.plays](family, setting, part, learner)
     return lambda state: by_group(setting, part, outcomes(state))
 
 
-def _on_device(
-    family: Family, setting: Setting, part: BankPart, learner: Learner
-) -> Callable[[Any], NDArray[np.bool_]]:
-    """A sampled policy in a pure simulator: one compiled call."""
+def _on_device(family: Any, setting: Setting, part: BankPart, learner: Any) -> Callable[[Any], NDArray[np.bool_]]:
+    """A sampled policy in a simulator of pure functions: one compiled call."""
     simulator = family.simulator(setting)
     starts = family.batch_simulator(setting).reset_to(family.target_starts(part.contexts))
 
     def outcomes(state: Any) -> Any:
+        policy = learner.policy(state)
         return succeeds(
-            simulator, lambda seen, key: learner.act(state, seen, key), starts, jax.random.key(EVALUATION_KEY)
+            simulator, lambda seen, key: learner.act(policy, seen, key), starts, jax.random.key(EVALUATION_KEY)
         )
 
     compiled = jax.jit(outcomes)
     return lambda state: np.asarray(compiled(state))
 
 
-def _on_host(
-    family: Family, setting: Setting, part: BankPart, learner: OffPolicy
-) -> Callable[[Any], NDArray[np.bool_]]:
+def _on_host(family: Any, setting: Setting, part: BankPart, learner: Learner) -> Callable[[Any], NDArray[np.bool_]]:
     """The deterministic policy in a simulator on the host, all contexts as one batch."""
     simulator: Any = family.batch_simulator(setting)
     starts = family.target_starts(part.contexts)
-    decide, begin = jax.jit(learner.decide_rows), jax.jit(learner.policy)
+    decide, begin = jax.jit(lambda policy, rows: learner.decide(policy, rows, None)), jax.jit(learner.policy)
 
     def outcomes(state: Any) -> NDArray[np.bool_]:
         policy = begin(state)
-        return goal_rollout.succeeds(simulator, lambda t, rows: np.asarray(decide(policy, rows)), starts)
+        return host.succeeds(simulator, lambda t, rows: np.asarray(decide(policy, rows)), starts)
 
     return outcomes
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from scout_rl import rules
 from scout_rl.bench.ladders import require_ladder
-from scout_rl.bench.learners import learner_constants, make_learner
+from scout_rl.bench.learners import LEARNERS, learner_constants, make_learner
+from scout_rl.bench.learners.learner import Learner
 from scout_rl.bench.settings.presets import Preset, preset_constants
 from scout_rl.bench.settings.settings import Setting, setting
 from scout_rl.ladders.ladder import FRACTIONS, level_fractions
@@ -44,8 +45,8 @@ class RunConfig:
     """Levels of the ladder."""
     windows: int = 0
     """Budget; 0 takes the setting's."""
-    episodes: int = 16
-    """Rollouts a window."""
+    episodes: int = 0
+    """Rollouts per window; 0 takes the setting's."""
     evaluate_every: int = 0
     """Windows between held-out evaluations; 0 takes the setting's."""
     checkpoint_every: int = 50
@@ -59,16 +60,17 @@ class RunConfig:
     def __post_init__(self) -> None:
         chosen = setting(self.setting)
         require(self.seed >= 0, f"seed is {self.seed}, but cannot be negative")
-        for name in ("windows", "evaluate_every"):
+        for name in ("windows", "episodes", "evaluate_every"):
             require(getattr(self, name) >= 0, f"{name} is {getattr(self, name)}, but cannot be negative")
             object.__setattr__(self, name, getattr(self, name) or getattr(chosen, name))
-        for name in ("episodes", "checkpoint_every"):
-            require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}, but must be at least 1")
+        require(self.checkpoint_every >= 1, f"checkpoint_every is {self.checkpoint_every}, but must be at least 1")
         object.__setattr__(self, "constants", self._whole_constants(chosen))
         object.__setattr__(self, "algorithm", self.algorithm or chosen.learner)
         _require_fit(chosen, self.algorithm)
         constants = {**preset_constants(chosen, self.algorithm, self.preset), **self.learner}
-        object.__setattr__(self, "learner", learner_constants(make_learner(self.algorithm, constants)))
+        learner = make_learner(self.algorithm, constants)
+        object.__setattr__(self, "learner", learner_constants(learner))
+        object.__setattr__(self, "_learner", learner)  # built here once; no field, so no part of the identity
         require_ladder(self.ladder, self.ladder_from, self.ladder_fallback)
         self.make_rule().init(1, self.levels, [0])  # refuse what does not fit before anything is built
 
@@ -86,6 +88,11 @@ class RunConfig:
         """The rule with its constants."""
         return rules.make(self.rule, **self.constants)
 
+    def make_learner(self) -> Learner:
+        """The learner with its constants."""
+        learner: Learner = self._learner  # type: ignore[attr-defined]
+        return learner
+
     def as_dict(self) -> dict[str, Any]:
         """JSON values, for config.json."""
         return dataclasses.asdict(self)
@@ -97,9 +104,8 @@ class RunConfig:
 
 
 def _require_fit(chosen: Setting, algorithm: str) -> None:
-    """A learner of images on a simulator of goals would fail late."""
-    grids = chosen.learner == "ppo"
-    fits = algorithm == "ppo" if grids else algorithm != "ppo"
+    """A learner of steps on a simulator of goals would fail late; an unknown learner is refused by its own name."""
+    fits = algorithm not in LEARNERS or LEARNERS[algorithm].plays == LEARNERS[chosen.learner].plays
     require(fits, f"the learner {algorithm!r} does not fit {chosen.key!r}, whose own is {chosen.learner!r}")
 
 

@@ -29,10 +29,12 @@ from scout_rl.files.cache import code_hash
 from scout_rl.files.lock import LOCK
 from scout_rl.records.made_with import noted
 from scout_rl.records.stored import RUN, SCHEMA, read_run
-from scout_rl.records.tables import EVALUATIONS, JsonLines, sync
+from scout_rl.records.tables import EVALUATIONS, JsonLines, cut_records, sync
 
 __all__ = ["RunFolder", "read_run", "source", "versions"]
 
+CELLS, CURRICULUM = "cells_from", "curriculum"
+"""In run.json: whose random numbers drew the cells. Runs that do not say it drew from those of their seed."""
 METRICS, TIMING = "metrics.jsonl", "timing.jsonl"
 PACKAGES = ("scout-rl", "numpy", "jax", "jaxlib", "equinox", "optax", "minigrid", "gymnasium", "mujoco")
 
@@ -50,7 +52,7 @@ NUMBERS = (
     "bench/rollouts/evaluate.py",
     "bench/rollouts/host.py",
     "bench/run/ladder.py",
-    "bench/run/stage.py",
+    "bench/run/parts.py",
     "bench/run/train.py",
     "bench/run/window.py",
 )
@@ -60,7 +62,15 @@ NUMBERS = (
 class RunFolder:
     """Refuses a folder that is another run's; writes nothing before `claim`."""
 
-    def __init__(self, path: Path, config: RunConfig, bank: ContextBank, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        config: RunConfig,
+        bank: ContextBank,
+        say: Callable[[str], None],
+        *,
+        seed_stream: bool = False,
+    ) -> None:
         self.path = path
         self.about = {
             "schema": SCHEMA,
@@ -71,6 +81,7 @@ class RunFolder:
             "versions": versions(),
             "source": source(),
             "ran_on": ran_on(),
+            **({} if seed_stream else {CELLS: CURRICULUM}),
         }
         self.there = read_run(path) if (path / RUN).exists() else None
         """What its run.json said when it was opened."""
@@ -79,6 +90,11 @@ class RunFolder:
         self.evaluations = JsonLines(path / EVALUATIONS)
         self.metrics = JsonLines(path / METRICS)
         self.timing = JsonLines(path / TIMING)
+
+    @property
+    def seed_stream(self) -> bool:
+        """Whether the run's cells are drawn from ``PCG64(seed)``, as those of the first records."""
+        return CELLS not in (self.about if self.there is None else self.there)
 
     @property
     def checkpoints(self) -> Path:
@@ -100,9 +116,10 @@ class RunFolder:
         sync(path for path in self.path.iterdir() if path.is_file() and path.name != LOCK)
         sync_folder(self.path)
 
-    def cut(self, windows: int, *, evaluated: bool) -> None:
-        """Keep what belongs to the first ``windows`` windows; the evaluation after them too, if ``evaluated``."""
-        self.evaluations.cut(windows + 1 if evaluated else 0)
+    def cut(self, windows: int, n_contexts: int) -> None:
+        """Keep what belongs to the first ``windows`` windows, in every table; of a run that begins, nothing."""
+        cut_records(self.path, windows, frontier_bytes=windows * n_contexts)
+        self.evaluations.cut(windows + 1 if windows else 0)
         self.metrics.cut(windows)
         self.timing.cut(windows)
 

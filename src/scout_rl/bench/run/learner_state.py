@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from scout_rl.bench.learners.episodes import GoalEpisodes
-from scout_rl.bench.learners.off_policy import GoalState
+from scout_rl.bench.learners.learner import State
 from scout_rl.bench.learners.pytree import named, restored
 from scout_rl.bench.learners.replay import Replay
 from scout_rl.bench.run.checkpoint import Checkpoint
@@ -29,11 +29,11 @@ class Saved(NamedTuple):
     hashes: dict[str, str] = {}  # noqa: RUF012 (never changed)
     """Of the segments, oldest first, by their names."""
 
-    def next(self, state: Any) -> tuple[Arrays, dict[str, Arrays], Saved]:
+    def next(self, state: State) -> tuple[Arrays, dict[str, Arrays], Saved]:
         """What the next checkpoint holds: the learned arrays, new segments, and the earlier ones it still needs."""
-        if not isinstance(state, GoalState):
-            return named(state), {}, self
         ring = state.replay
+        if ring is None:
+            return named(state.learned), {}, self
         total = int(ring.total)
         oldest = total - min(total, ring.capacity)
         begin = max(self.total, oldest)
@@ -46,10 +46,11 @@ class Saved(NamedTuple):
         return Saved(self.total, hashes)
 
 
-def restore(like: Any, found: Checkpoint) -> tuple[Any, Saved]:
+def restore(like: State, found: Checkpoint) -> tuple[State, Saved]:
     """The state of a checkpoint, in the shape of ``like``, which is used up."""
-    if not isinstance(like, GoalState):
-        return restored(like, found.parts["learner"]), Saved()
+    learned = restored(like.learned, found.parts["learner"])
+    if like.replay is None:
+        return State(learned), Saved()
     total = max((_range(name)[1] for name in found.shared), default=0)
     rings = [np.zeros(ring.shape, ring.dtype) for ring in like.replay.episodes]
     for name, arrays in found.shared.items():
@@ -58,16 +59,17 @@ def restore(like: Any, found: Checkpoint) -> tuple[Any, Saved]:
         for ring, field in zip(rings, GoalEpisodes._fields, strict=True):
             ring[place] = arrays[field]
     replay = Replay(GoalEpisodes(*map(jnp.asarray, rings)), jnp.int32(total))
-    return GoalState(restored(like.learned, found.parts["learner"]), replay), Saved(total, found.hashes)
+    return State(learned, replay), Saved(total, found.hashes)
 
 
-def restore_policy(like: Any, found: Checkpoint) -> Any:
+def restore_policy(like: State, found: Checkpoint) -> State:
     """The same without the replay's episodes: enough to act."""
-    if not isinstance(like, GoalState):
-        return restored(like, found.parts["learner"])
+    learned = restored(like.learned, found.parts["learner"])
+    if like.replay is None:
+        return State(learned)
     total = max((_range(name)[1] for name in found.hashes), default=0)
     episodes = jax.tree.map(lambda ring: np.zeros((0, *ring.shape[1:]), ring.dtype), like.replay.episodes)
-    return GoalState(restored(like.learned, found.parts["learner"]), Replay(episodes, jnp.int32(total)))
+    return State(learned, Replay(episodes, jnp.int32(total)))
 
 
 def _episodes(ring: Replay, begin: int, end: int) -> Arrays:

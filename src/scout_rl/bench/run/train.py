@@ -22,8 +22,8 @@ from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.folder import RunFolder
 from scout_rl.bench.run.ladder import require_sources, run_ladder
 from scout_rl.bench.run.learner_state import Saved, restore
+from scout_rl.bench.run.parts import make_parts
 from scout_rl.bench.run.resume import find_start
-from scout_rl.bench.run.stage import make_stage
 from scout_rl.bench.settings.bank import BankPart, ContextBank
 from scout_rl.bench.settings.settings import Setting, setting
 from scout_rl.curriculum import Curriculum
@@ -51,28 +51,32 @@ def train(
     watch: Callable[[Progress], None] = lambda progress: None,
     say: Callable[[str], None] = print,
     until: int | None = None,
+    seed_stream: bool = False,
 ) -> None:
     """Run ``config`` in the folder ``path``, or continue what is there; stop when ``until`` windows are closed.
 
-    Stopping early shortens nothing: schedules and evaluations are those of the whole budget.
+    Stopping early shortens nothing: schedules and evaluations are those of the whole budget. ``seed_stream`` draws the
+    cells as runs did before they used the curriculum's own generator, so that old records can be had again.
     """
     chosen = setting(config.setting)
     bank = load_bank(chosen)
     require_sources(path, config, bank)
+    last = config.windows if until is None else min(until, config.windows)
     with alone(path):
-        _train(config, path, chosen, bank, watch, say, config.windows if until is None else min(until, config.windows))
+        folder = RunFolder(path, config, bank, say, seed_stream=seed_stream)
+        _train(config, folder, chosen, bank, watch, say, last)
 
 
 def _train(
     config: RunConfig,
-    path: Path,
+    folder: RunFolder,
     chosen: Setting,
     bank: ContextBank,
     watch: Callable[[Progress], None],
     say: Callable[[str], None],
     until: int,
 ) -> None:
-    folder = RunFolder(path, config, bank, say)
+    path = folder.path
     found, finished = find_start(folder, config, say)
     if finished:
         say(f"{path} is finished: all {config.windows} windows are there; without a checkpoint its policy is not")
@@ -80,7 +84,8 @@ def _train(
     folder.claim()
     contexts = bank.train
     ladder = run_ladder(path, config, chosen, bank, say)
-    stage = make_stage(config, chosen, bank)
+    parts = make_parts(config, chosen, bank)
+    folder.cut(0 if found is None else found.window, len(contexts))
     curriculum = Curriculum(
         config.make_rule(),
         len(contexts),
@@ -90,47 +95,44 @@ def _train(
         oracle_group=contexts.oracle_group,
         log_dir=path,
     )
-    curriculum.generator = np.random.Generator(np.random.PCG64(config.seed))  # that of all records in results/
+    if folder.seed_stream:
+        curriculum.generator = np.random.Generator(np.random.PCG64(config.seed))
     root = jax.random.key(config.seed)
-    state, steps, saved = stage.init(jax.random.fold_in(root, 0)), 0, Saved()
-
-    if found is None:
-        curriculum.load_state_dict(curriculum.state_dict())  # cuts off records that no checkpoint knows
-    else:
+    state, steps, saved = parts.init(jax.random.fold_in(root, 0)), 0, Saved()
+    if found is not None:
         say(f"continuing {path} from window {found.window}")
         curriculum.load_state_dict({**found.meta["curriculum"], "arrays": found.parts["curriculum"]})
         state, saved = restore(state, found)
         steps = found.meta["environment_steps"]
-    folder.cut(curriculum.windows, evaluated=found is not None)
     if curriculum.windows < until:
         folder.label(curriculum.windows)
     clock = time.perf_counter()
     if found is None:
-        _evaluate(folder, 0, 0, stage.evaluate(state))
+        _evaluate(folder, 0, 0, parts.evaluate(state))
 
     while curriculum.windows < until:
         window = curriculum.windows
         cells = curriculum.assign(config.episodes)
         starts = {name: array[cells.context, cells.level] for name, array in ladder.items()}
-        played = stage.play(state, starts, contexts.oracle_group[cells.context], jax.random.fold_in(root, window + 1))
+        played = parts.play(state, starts, contexts.oracle_group[cells.context], jax.random.fold_in(root, window + 1))
         state, steps = played.state, steps + played.steps
         folder.metrics.append({"window": window, "environment_steps": steps, **played.metrics})
         curriculum.report(cells, played.success, played.signal)
 
         closed, last = curriculum.windows, curriculum.windows == config.windows
         due = closed % config.evaluate_every == 0 or last
-        evaluation = _evaluate(folder, closed, steps, stage.evaluate(state)) if due else None
+        evaluation = _evaluate(folder, closed, steps, parts.evaluate(state)) if due else None
         now = time.perf_counter()
         folder.timing.append({"window": window, "seconds": round(now - clock, 4)})
         clock = now
         if closed % config.checkpoint_every == 0 or last:
             paced = curriculum.state_dict()
             learned, new, saved = saved.next(state)
-            parts = {"learner": learned, "curriculum": paced.pop("arrays")}
+            arrays = {"learner": learned, "curriculum": paced.pop("arrays")}
             meta = {"curriculum": paced, "environment_steps": steps}
             folder.sync()
             kept = checkpoint.write(
-                folder.checkpoints, closed, config.identity, parts, meta, new=new, kept=saved.hashes
+                folder.checkpoints, closed, config.identity, arrays, meta, new=new, kept=saved.hashes
             )
             saved = saved.written(kept)
         frontier = mean_frontier(curriculum, contexts, chosen)

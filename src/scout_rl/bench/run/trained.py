@@ -12,16 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bench.families import load_bank
-from scout_rl.bench.learners import make_learner
 from scout_rl.bench.learners.learner import Learner
-from scout_rl.bench.learners.off_policy import OffPolicy
 from scout_rl.bench.rollouts.evaluate import Evaluation
 from scout_rl.bench.rollouts.host import rows
 from scout_rl.bench.run import checkpoint
 from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.folder import read_run, versions
 from scout_rl.bench.run.learner_state import restore_policy
-from scout_rl.bench.run.stage import make_stage
+from scout_rl.bench.run.parts import make_parts
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting, setting
 from scout_rl.files.damage import reading
@@ -35,7 +33,7 @@ class Trained(NamedTuple):
     config: RunConfig
     setting: Setting
     bank: ContextBank
-    learner: Learner | OffPolicy
+    learner: Learner
     state: Any
     """The learner's; the replay's episodes are left out."""
     evaluate: Callable[[Any], Evaluation]
@@ -48,20 +46,16 @@ class Trained(NamedTuple):
 
     def act(self) -> Callable[[Any, Any], NDArray[Any]]:
         """The policy of evaluations, compiled: (observations [B, ...], key) to actions [B, ...]."""
-        learner = self.learner
-        if isinstance(learner, OffPolicy):
-            decide, policy = jax.jit(learner.decide_rows), jax.jit(learner.policy)(self.state)
-            return lambda seen, key: np.asarray(decide(policy, rows(seen)))
-        compiled = jax.jit(lambda seen, key: learner.act(self.state, seen, key).action)
-        return lambda seen, key: np.asarray(compiled(seen, key))
+        return self._compiled(self.learner.decide)
 
     def sample(self) -> Callable[[Any, Any], NDArray[Any]]:
         """The stochastic policy without exploration noise, compiled: (observations [B, ...], key) to actions."""
-        learner = self.learner
-        if not isinstance(learner, OffPolicy):
-            return self.act()
-        drawn, policy = jax.jit(learner.draw_rows), jax.jit(learner.policy)(self.state)
-        return lambda seen, key: np.asarray(drawn(policy, rows(seen), key))
+        return self._compiled(self.learner.sample)
+
+    def _compiled(self, choose: Callable[..., Any]) -> Callable[[Any, Any], NDArray[Any]]:
+        chosen, policy = jax.jit(choose), jax.jit(self.learner.policy)(self.state)
+        see = rows if self.learner.plays == "goals" else np.asarray
+        return lambda seen, key: np.asarray(chosen(policy, see(seen), key))
 
 
 def load(path: Path, window: int | None = None, say: Callable[[str], None] = print) -> Trained:
@@ -86,11 +80,11 @@ def load(path: Path, window: int | None = None, say: Callable[[str], None] = pri
     for name, version in about["versions"].items():
         if (here := versions().get(name)) != version:
             say(f"{path} was trained with {name} {version}, this is {here}: outcomes may differ")
-    learner, stage = make_learner(config.algorithm, config.learner), make_stage(config, chosen, bank)
-    state = restore_policy(jax.eval_shape(stage.init, jax.random.key(config.seed)), found)
+    parts = make_parts(config, chosen, bank)
+    state = restore_policy(jax.eval_shape(parts.init, jax.random.key(config.seed)), found)
     recorded = _recorded(path / EVALUATIONS, found.window, chosen, len(bank.held_out))
     steps = int(found.meta["environment_steps"])
-    return Trained(config, chosen, bank, learner, state, stage.evaluate, found.window, steps, recorded)
+    return Trained(config, chosen, bank, parts.learner, state, parts.evaluate, found.window, steps, recorded)
 
 
 def _recorded(path: Path, window: int, chosen: Setting, n_held_out: int) -> dict[str, Any] | None:

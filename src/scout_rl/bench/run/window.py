@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import Family, GoalSimulator, States
 from scout_rl.bench.learners.episodes import GoalEpisodes
-from scout_rl.bench.learners.learner import Learner
-from scout_rl.bench.learners.off_policy import GoalState, OffPolicy
+from scout_rl.bench.learners.learner import State
 from scout_rl.bench.rollouts.device import rollout
 from scout_rl.bench.rollouts.host import collect
 from scout_rl.bench.settings.settings import Setting
 
 
-class Played(NamedTuple):
+class WindowResult(NamedTuple):
     """What a window leaves."""
 
     state: Any
@@ -36,47 +35,48 @@ class Played(NamedTuple):
     metrics: dict[str, float]
 
 
-Window = Callable[[Any, States, NDArray[Any], Any], Played]
+PlayWindow = Callable[[Any, States, NDArray[Any], Any], WindowResult]
 """(learner state, named start states [rollouts, ...], their oracle groups, key) to what was played. The state that goes
 in is used up."""
 
 
-def device_window(family: Family, setting: Setting, learner: Learner) -> Window:
+def device_window(family: Family, setting: Setting, learner: Any) -> PlayWindow:
     """Compile the window of a pure simulator."""
     simulator, batch = family.simulator(setting), family.batch_simulator(setting)
 
     def one_window(state: Any, starts: Any, key: Any) -> Any:
         acting, updating = jax.random.split(key)
-        episodes = rollout(simulator, lambda seen, key: learner.act(state, seen, key), starts, acting)
+        policy = learner.policy(state)
+        episodes = rollout(simulator, lambda seen, key: learner.act(policy, seen, key), starts, acting)
         update = learner.update(state, episodes, updating)
         return update.state, episodes.success.any(axis=0), update.signal, episodes.valid.sum(), update.metrics
 
     compiled = jax.jit(one_window)
 
-    def play(state: Any, starts: States, group: NDArray[Any], key: Any) -> Played:
+    def play(state: Any, starts: States, group: NDArray[Any], key: Any) -> WindowResult:
         state, success, signal, steps, metrics = compiled(state, batch.reset_to(starts), key)
         numbers = {name: float(value) for name, value in metrics.items()}
-        return Played(state, np.asarray(success), np.asarray(signal), int(steps), numbers)
+        return WindowResult(state, np.asarray(success), np.asarray(signal), int(steps), numbers)
 
     return play
 
 
-def host_window(simulator: GoalSimulator, learner: OffPolicy, n_groups: int, *, with_signal: bool) -> Window:
+def host_window(simulator: GoalSimulator, learner: Any, n_groups: int, *, with_signal: bool) -> PlayWindow:
     """The window of a simulator on the host; the learner's replay is written in place."""
 
     def explore_at(policy: Any, noise: Any, t: Any, rows: Any) -> Any:
         now = jax.tree.map(lambda a: jax.lax.dynamic_index_in_dim(a, t, keepdims=False), noise)
-        return learner.explore_rows(policy, rows, now)
+        return learner.explore(policy, rows, now)
 
     explore = jax.jit(explore_at)
     begin = jax.jit(lambda state, key, n: (learner.policy(state), learner.noise(key, n)), static_argnums=2)
 
-    def update(state: GoalState, episodes: GoalEpisodes, key: Any) -> Any:
-        return learner.learn(state, episodes, key, n_groups=n_groups, with_signal=with_signal)
+    def update(state: State, episodes: GoalEpisodes, key: Any) -> Any:
+        return learner.update(state, episodes, key, n_groups=n_groups, with_signal=with_signal)
 
     learn = jax.jit(update, donate_argnums=0)
 
-    def play(state: Any, starts: States, group: NDArray[Any], key: Any) -> Played:
+    def play(state: Any, starts: States, group: NDArray[Any], key: Any) -> WindowResult:
         acting, updating = jax.random.split(key)
         n, horizon = len(group), simulator.max_steps
         policy, noise = begin(state, acting, (horizon, n, simulator.n_actions))
@@ -87,6 +87,6 @@ def host_window(simulator: GoalSimulator, learner: OffPolicy, n_groups: int, *, 
         learned = learn(state, episodes, updating)
         numbers = {name: float(value) for name, value in jax.device_get(learned.metrics).items()}
         signal = np.asarray(learned.signal) if with_signal else None
-        return Played(learned.state, success, signal, n * horizon, numbers)
+        return WindowResult(learned.state, success, signal, n * horizon, numbers)
 
     return play

@@ -37,7 +37,7 @@ class Setting:
     learner: str
     windows: int
     """Training budget in windows."""
-    episodes_per_window: int = 16
+    episodes: int = 16
     evaluate_every: int = 20
     """Windows between two held-out evaluations."""
     n_levels: int = 5
