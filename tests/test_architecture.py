@@ -11,7 +11,7 @@ FLOW = {
     "files": set(),
     "rules": set(),
     "records": {"files", "rules"},
-    "curriculum": {"rules", "records"},
+    "curriculum": {"files", "rules", "records"},
     "simulate": {"rules"},
     "codecs": {"files"},
     "ladders": {"files", "codecs"},
@@ -19,7 +19,7 @@ FLOW = {
     "report": {"files", "rules", "records"},
     # the upper floor: the paper's benchmark
     "bench.hardware": set(),
-    "bench.settings": set(),
+    "bench.settings": {"files"},
     "bench.learners": {"rules"},
     "bench.families": {"files", "codecs", "ladders", "bench.hardware", "bench.settings"},
     "bench.rollouts": {"bench.settings", "bench.learners", "bench.families"},

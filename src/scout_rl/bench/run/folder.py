@@ -14,21 +14,20 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import os
 import platform
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from scout_rl.bench.hardware import ran_on
-from scout_rl.bench.run.checkpoint import sync_folder
 from scout_rl.bench.run.config import RunConfig, difference
+from scout_rl.files.atomic import sync, write_bytes
 from scout_rl.files.cache import code_hash
 from scout_rl.files.lock import LOCK
 from scout_rl.records.evaluations import EVALUATIONS
 from scout_rl.records.made_with import noted
 from scout_rl.records.stored import RUN, SCHEMA, read_run
-from scout_rl.records.tables import JsonLines, sync
+from scout_rl.records.tables import JsonLines
 
 __all__ = ["RunFolder", "read_run", "source", "versions"]
 
@@ -96,7 +95,7 @@ class RunFolder:
     def sync(self) -> None:
         """Have every record on the disk, before a checkpoint is that knows of them."""
         sync(path for path in self.path.iterdir() if path.is_file() and path.name != LOCK)
-        sync_folder(self.path)
+        sync([self.path])
 
     def cut(self, windows: int, *, evaluated: bool) -> None:
         """Keep what belongs to the first ``windows`` windows; the evaluation after them too, if ``evaluated``."""
@@ -105,10 +104,8 @@ class RunFolder:
         self.timing.cut(windows)
 
     def _write(self, about: dict[str, Any]) -> None:
-        partial = self.path / f"{RUN}.partial"
         try:
-            partial.write_text(json.dumps(about, indent=1) + "\n")
-            os.replace(partial, self.path / RUN)
+            write_bytes(self.path / RUN, (json.dumps(about, indent=1) + "\n").encode())
         except OSError as error:
             raise ValueError(f"the run folder {self.path} cannot be written: {error.strerror}") from error
 
