@@ -41,7 +41,6 @@ AGAINST = {
     ("records", "bench.settings"),
     ("report", "bench.settings"),
     ("report", "bench.reproduction"),
-    ("bench.run", "bench.campaign"),
 }
 """Edges against the flow that are still to go."""
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from scout_rl.bench.campaign.engine import Engine
     from scout_rl.bench.campaign.file import Campaign, Run
     from scout_rl.bench.campaign.state import Status
-    from scout_rl.bench.campaign.store import Store
+    from scout_rl.bench.run.store import Store
 
 File = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 
@@ -57,8 +57,8 @@ def campaign(
     from scout_rl.bench.campaign.conduct import conduct, missing, survey
     from scout_rl.bench.campaign.file import load
     from scout_rl.bench.campaign.state import State, forget_failures
-    from scout_rl.bench.campaign.store import open_store
     from scout_rl.bench.campaign.table import Board
+    from scout_rl.bench.run.store import open_store
 
     for name, value, least in (("threads", threads, 1), ("workers", workers, 0), ("next", next, 0)):
         if value < least:
@@ -110,7 +110,7 @@ def _status(
     from scout_rl.bench.campaign.conduct import survey
     from scout_rl.bench.campaign.file import load
     from scout_rl.bench.campaign.state import State
-    from scout_rl.bench.campaign.store import open_store
+    from scout_rl.bench.run.store import open_store
 
     console = Console()
     found = load(file, out)

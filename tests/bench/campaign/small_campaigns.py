@@ -129,7 +129,7 @@ def children(pid):
                 command = (entry / "cmdline").read_text()
             except OSError:
                 continue
-            if int(stat.rsplit(")", 1)[1].split()[1]) == pid and "scout_rl.bench.campaign.worker" in command:
+            if int(stat.rsplit(")", 1)[1].split()[1]) == pid and "scout_rl.bench.run.worker" in command:
                 found.append(int(entry.name))
     return found
 

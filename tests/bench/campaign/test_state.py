@@ -10,11 +10,12 @@ from rich.console import Console
 from scout_rl.bench.campaign import conduct, state
 from scout_rl.bench.campaign.engine import Ended
 from scout_rl.bench.campaign.file import Run, load
-from scout_rl.bench.campaign.machine import environment, n_workers, usable_cores
+from scout_rl.bench.campaign.machine import n_workers, usable_cores
 from scout_rl.bench.campaign.state import CHANCES, State
-from scout_rl.bench.campaign.store import open_store
 from scout_rl.bench.campaign.table import Board, duration
 from scout_rl.bench.run.config import RunConfig
+from scout_rl.bench.run.store import open_store
+from scout_rl.bench.run.threads import environment
 from scout_rl.records.compact import find_results, pack
 from tests.report.planted import as_run_folder, play, played_folder, steadily
 

@@ -1,13 +1,13 @@
 """The folder of a run: whose it is, its tables, and what a restart cuts off.
 
-run.json             config, bank hash, versions, hash of our source, what it ran on; what continued it (made_with.py)
-config.json, windows.jsonl, events.jsonl, frontier.int8    the curriculum's own records (records.py)
+run.json             config, bank hash, versions, hash of our source, machine; what continued it (records/made_with.py)
+config.json, windows.jsonl, events.jsonl, frontier.int8    the curriculum's own records (records/tables.py)
 evaluations.jsonl    a row an evaluation: outcome of every held-out context
 metrics.jsonl        a row a window: environment steps and the learner's numbers
 timing.jsonl         a row a window: seconds; the one file that differs between equal runs
-ladder.npz, ladder.json    of a policy ladder: the starts, and each context's source (run_ladder.py)
+ladder.npz, ladder.json    of a policy ladder: the starts, and each context's source (ladder.py)
 checkpoints/         the newest two (checkpoint.py)
-.lock                empty; held by the process that trains the run (run_lock.py)
+.lock                empty; held by the process that trains the run (files/lock.py)
 """
 
 from __future__ import annotations

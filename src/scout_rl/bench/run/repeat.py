@@ -16,11 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scout_rl.bench.campaign.worker import WorkerProcess, job, undisturbed
 from scout_rl.bench.hardware import n_threads
 from scout_rl.bench.learners import learner_constants, make_learner
 from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.trace import Moment, first_difference, of_folder, of_record, windows_in
+from scout_rl.bench.run.worker import WorkerProcess, job, undisturbed
 from scout_rl.bench.settings.bank import pinned_hashes
 from scout_rl.bench.settings.settings import setting
 from scout_rl.files.damage import reading

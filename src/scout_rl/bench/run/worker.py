@@ -1,4 +1,4 @@
-"""One run in a process of its own: ``python -m scout_rl.bench.campaign.worker``, whichever engine starts it.
+"""One run in a process of its own: ``python -m scout_rl.bench.run.worker``, whichever engine starts it.
 
 The job is one line of JSON on standard input. The pipe stays open as long as whoever started the worker lives; when it
 closes, the worker ends at once. Nothing is lost by that: a run can be killed at any moment.
@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from scout_rl.bench.campaign.machine import environment, lease_cores
-from scout_rl.bench.campaign.sources import as_begun
-from scout_rl.bench.campaign.store import Store, open_store
+from scout_rl.bench.run.sources import as_begun
+from scout_rl.bench.run.store import Store, open_store
+from scout_rl.bench.run.threads import environment, lease_cores
 from scout_rl.files.lock import LOCK, is_held, wait_for
 from scout_rl.records.stored import RUN, read_run
 
@@ -47,7 +47,7 @@ class WorkerProcess:
     def start(self) -> None:
         """Begin, and say what is to be done."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "scout_rl.bench.campaign.worker"]
+        command = [sys.executable, "-m", "scout_rl.bench.run.worker"]
         with self.log.open("wb") as log, undisturbed():
             self.process = subprocess.Popen(
                 command,

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from scout_rl.bench.campaign.sources import tidy
+from scout_rl.bench.run.sources import tidy
 from scout_rl.files.atomic import write_bytes
 from scout_rl.files.cache import cache_folder
 from scout_rl.files.lock import LOCK
