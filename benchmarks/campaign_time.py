@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 from scout_rl.bench.campaign.file import Run, load
 from scout_rl.bench.campaign.machine import n_workers
 from scout_rl.bench.campaign.state import record_path
-from scout_rl.bench.campaign.worker import WorkerProcess, job
 from scout_rl.bench.run.config import RunConfig
+from scout_rl.bench.run.worker import WorkerProcess, job
 from scout_rl.bench.settings.settings import setting
 from scout_rl.records.compact import unpack
 from scout_rl.records.tables import read_rows

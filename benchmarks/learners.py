@@ -101,7 +101,7 @@ def main() -> None:
         return
     cores, load = n_usable_cores(), os.getloadavg()[0]
     print(f"{cores} cores, load {load:.1f}; {chosen.updates} gradient steps a round", flush=True)
-    command = [__file__, "--updates", str(chosen.updates), "--worker"]
+    command = ["benchmarks.learners", "--updates", str(chosen.updates), "--worker"]
     seconds = rounds.measure({name: [*command, name] for name in CANDIDATES}, chosen.rounds)
     for name, taken in seconds.items():
         middle = statistics.median(taken)

@@ -12,7 +12,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[1]
 MARK = "@@rounds "
 """Begins the lines of a worker that are meant for the parent; libraries print others."""
 
@@ -40,12 +42,12 @@ def _tell(**message: object) -> None:
 
 
 class Worker:
-    """The parent's side."""
+    """The parent's side: a process of the module that the arguments begin with."""
 
     def __init__(self, name: str, arguments: list[str]) -> None:
         self.name = name
         self.process = subprocess.Popen(
-            [sys.executable, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", *arguments], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.skipped: str | None = self._hear().get("skipped")
 

@@ -109,7 +109,7 @@ CANDIDATES: dict[str, Callable[[int], Callable[[], Any]]] = {
 
 def compare(updates: int, n_rounds: int) -> dict[str, Any]:
     print(f"{n_usable_cores()} cores, load {os.getloadavg()[0]:.1f}; {updates} gradient steps a window", flush=True)
-    command = [__file__, "--updates", str(updates), "--worker"]
+    command = ["benchmarks.training", "--updates", str(updates), "--worker"]
     seconds = rounds.measure({name: [*command, name] for name in CANDIDATES}, n_rounds)
     middle = {name: statistics.median(taken) for name, taken in seconds.items()}
     for name, taken in middle.items():

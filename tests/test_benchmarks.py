@@ -1,6 +1,7 @@
 """The scripts behind the printed numbers: each can be started as its own text and the docs say."""
 
 import ast
+import importlib
 import importlib.util
 import re
 import subprocess
@@ -58,6 +59,26 @@ for name in {names!r}:
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("name", "candidate"), [("learners", "torch_loop"), ("training", "sbx")])
+def test_workers_start_from_anywhere(tmp_path, monkeypatch, name, candidate):
+    """With the command that the script makes; a peer that is not installed says so itself."""
+    pytest.importorskip("jax")
+    pytest.importorskip("torch")
+    from benchmarks import rounds
+
+    commands = {}
+    monkeypatch.setattr(rounds, "measure", lambda given, n: commands.update(given) or {name: [1.0] for name in given})
+    monkeypatch.setattr(sys, "argv", [name, "--updates", "1", "--rounds", "1"])
+    importlib.import_module(f"benchmarks.{name}").main()
+    monkeypatch.chdir(tmp_path)
+    worker = rounds.Worker(candidate, commands[candidate])
+    try:
+        assert worker.skipped or worker.round() > 0
+        assert candidate == "sbx" or worker.skipped is None
+    finally:
+        worker.close()
 
 
 def _doc(source):

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from scout_rl.bench import hardware
-from scout_rl.bench.campaign.machine import environment
+from scout_rl.bench.run.threads import environment
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from scout_rl.bench.campaign.file import load
 from scout_rl.bench.campaign.state import Pace, State, Status
-from scout_rl.bench.campaign.store import open_store
 from scout_rl.bench.campaign.table import Board
+from scout_rl.bench.run.store import open_store
 from scout_rl.commands.bars import bar_of
 
 NEWS = "held-out short 0.95 long 0.80  frontier short 1.20 long 2.30"

@@ -1,6 +1,7 @@
 """``scout campaign``: every run of a file, on one machine or on a Ray cluster, continued wherever it was stopped."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from scout_rl.bench.campaign.engine import Engine
     from scout_rl.bench.campaign.file import Campaign, Run
     from scout_rl.bench.campaign.state import Status
-    from scout_rl.bench.campaign.store import Store
+    from scout_rl.bench.run.store import Store
 
 File = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 
@@ -54,11 +55,10 @@ def campaign(
         retry: Give runs that failed three times their chances again.
         dry_run: List what would be done, and do nothing.
     """
-    from scout_rl.bench.campaign.conduct import conduct, missing, survey
+    from scout_rl.bench.campaign.conduct import missing, survey
     from scout_rl.bench.campaign.file import load
-    from scout_rl.bench.campaign.state import State, forget_failures
-    from scout_rl.bench.campaign.store import open_store
-    from scout_rl.bench.campaign.table import Board
+    from scout_rl.bench.campaign.state import forget_failures
+    from scout_rl.bench.run.store import open_store
 
     for name, value, least in (("threads", threads, 1), ("workers", workers, 0), ("next", next, 0)):
         if value < least:
@@ -79,16 +79,37 @@ def campaign(
         return 0
     if todo:
         store.home(".campaign").mkdir(parents=True, exist_ok=True)  # an --out that cannot be written ends here
-        chosen = _engine(engine, out, address, workers, threads, memory)
+    start = partial(_engine, engine, out, address, workers, threads, memory)
+    return carry_out(console, found.runs, todo, standing, store, start, pack)
+
+
+def carry_out(
+    console: Console,
+    runs: "Sequence[Run]",
+    todo: "Sequence[Run]",
+    standing: "dict[str, Status]",
+    store: "Store",
+    start: "Callable[[], Engine]",
+    pack: Path | None = None,
+) -> int:
+    """Do what is to be done, show it, and say how it ended; the command's exit code."""
+    from scout_rl.bench.campaign.conduct import conduct
+    from scout_rl.bench.campaign.state import State
+    from scout_rl.bench.campaign.table import Board, summarise
+
+    if todo:
+        engine = start()
         try:
-            with Board(found.runs, todo, store, chosen.slots, console) as board:
-                standing = conduct(found.runs, todo, standing, store, chosen, results=pack, look=board.look)
+            with Board(runs, todo, store, engine.slots, console) as board:
+                standing = conduct(runs, todo, standing, store, engine, results=pack, look=board.look)
         except KeyboardInterrupt:
             console.print("stopped; the same command continues")
             return 130
         finally:
-            chosen.close()
-    return _say_how_it_ended(console, found, standing, State.FAILED)
+            engine.close()
+    console.print(summarise(standing, set(), None), highlight=False)
+    _say_why(console, runs, standing)
+    return int(any(one.state is State.FAILED for one in standing.values()))
 
 
 def _status(
@@ -110,7 +131,7 @@ def _status(
     from scout_rl.bench.campaign.conduct import survey
     from scout_rl.bench.campaign.file import load
     from scout_rl.bench.campaign.state import State
-    from scout_rl.bench.campaign.store import open_store
+    from scout_rl.bench.run.store import open_store
 
     console = Console()
     found = load(file, out)
@@ -145,14 +166,6 @@ def _show(console: Console, found: "Campaign", standing: "dict[str, Status]", st
         add_row(table, run, str(one.state), one, known_pace(run, store) if one.windows else None, None)
     console.print(table)
     console.print(summarise(standing, set(), None), highlight=False)
-
-
-def _say_how_it_ended(console: Console, found: "Campaign", standing: "dict[str, Status]", failed: str) -> int:
-    from scout_rl.bench.campaign.table import summarise
-
-    console.print(summarise(standing, set(), None), highlight=False)
-    _say_why(console, found.runs, standing)
-    return int(any(one.state == failed for one in standing.values()))
 
 
 def _say_why(console: Console, runs: "Sequence[Run]", standing: "dict[str, Status]") -> None:

@@ -1,21 +1,16 @@
-"""``scout demo``: the main job on a small bank, side by side, then the worst-group table and the frontier picture."""
+"""``scout demo``: a campaign of three rules on a small bank, and the report about it."""
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from pathlib import Path
-from queue import Empty
-from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from scout_rl.commands.bars import bar_of
-from scout_rl.commands.interrupts import end_quietly
-
 RULES = ("scout", "anneal", "target")
+SHOWN = ("rule", "final", "worst", "AUC")
+"""What columns of the report's table begin with that say something of one seed."""
 
 
 def demo(
@@ -29,99 +24,53 @@ def demo(
         windows: Budget; 0 takes the setting's.
         out: Folder for the runs, the table and the picture.
     """
+    from scout_rl.bench.campaign.conduct import missing, survey
+    from scout_rl.bench.campaign.engine import Pool
+    from scout_rl.bench.campaign.file import Run
+    from scout_rl.bench.campaign.machine import n_workers
     from scout_rl.bench.run.config import RunConfig
+    from scout_rl.bench.run.path import run_name
+    from scout_rl.bench.run.store import open_store
+    from scout_rl.commands.campaign import carry_out
+    from scout_rl.report.build import report
 
-    console = Console()
+    console, started = Console(), time.perf_counter()
     configs = [RunConfig(setting=setting, rule=rule, seed=seed, windows=windows) for rule in RULES]
-    started = time.perf_counter()
-    _side_by_side(configs, out, console)
-    folders = [out / "runs" / config.rule for config in configs]
-    _show(console, configs, folders)
-    draw(out / "frontiers.png", configs, folders)
-    console.print(f"{time.perf_counter() - started:.0f} s. Picture: {out / 'frontiers.png'}. Records: {out / 'runs'}/")
+    runs = [Run(run_name(config), config, ()) for config in configs]
+    place = str(out / "runs")
+    store = open_store(place)
+    standing = survey(runs, store, None)
+    code = carry_out(
+        console, runs, missing(runs, standing), standing, store, lambda: Pool(place, min(3, n_workers(1)), 1)
+    )
+    if code:
+        return code
+    folders = [store.home(run.name) for run in runs]
+    page = report(folders, out)
+    console.print(success_table(folders))
+    console.print("[dim]One seed of a small bank: it shows how things work, not which rule is better.[/dim]")
+    console.print(
+        f"{time.perf_counter() - started:.0f} s. Picture of every frontier, curves and tables: {page}\n"
+        f"Records: {place}/. Next: scout diagnose {folders[0]}, and docs/add-scout.md for your own training loop.",
+        highlight=False,
+        soft_wrap=True,
+    )
     return 0
 
 
-def _one(config: Any, folder: Path, news: Any) -> None:
-    from scout_rl.bench.run.train import train
-    from scout_rl.files.cache import use_compilation_cache
+def success_table(folders: list[Path]) -> Table:
+    """The report's table of held-out success, without what needs more than one seed."""
+    from scout_rl.report.measure.comparison import comparison_table, evaluated, scores
+    from scout_rl.report.measure.conditions import group
+    from scout_rl.report.measure.metrics import summarise
+    from scout_rl.report.read.runs import load
 
-    use_compilation_cache()
-
-    def watch(progress: Any) -> None:
-        held_out = None if progress.evaluation is None else progress.evaluation.groups
-        news.put((config.rule, progress.window, held_out, progress.frontier))
-
-    train(config, folder, watch=watch, say=lambda sentence: None)
-
-
-def _side_by_side(configs: list[Any], out: Path, console: Console) -> None:
-    """Two processes at a time (two cores), one bar a run."""
-    method = multiprocessing.get_context("spawn")
-    news = method.Manager().Queue()
-    with bar_of(console, "{task.description:>8}") as bar:
-        lines = {c.rule: bar.add_task(c.rule, total=c.windows, news="waiting") for c in configs}
-        latest: dict[str, dict[str, str]] = {c.rule: {} for c in configs}
-        with method.Pool(2, end_quietly) as pool:
-            running = [pool.apply_async(_one, (c, out / "runs" / c.rule, news)) for c in configs]
-            while not (all(run.ready() for run in running) and news.empty()):
-                try:
-                    rule, window, held_out, frontier = news.get(timeout=0.2)
-                except Empty:
-                    continue
-                if held_out is not None:
-                    latest[rule]["held-out"] = _each(held_out)
-                if frontier:
-                    latest[rule]["frontier"] = _each(frontier)
-                told = "  ".join(f"{name} {value}" for name, value in latest[rule].items())
-                bar.update(lines[rule], completed=window, news=told)
-            for run in running:
-                run.get()  # a failure in a child is a failure here
-
-
-def _show(console: Console, configs: list[Any], folders: list[Path]) -> None:
-    from scout_rl.records.tables import read_rows
-
-    curves = [read_rows(folder / "evaluations.jsonl") for folder in folders]
-    groups = list(curves[0][0]["groups"])
-    shown = Table(title=f"{configs[0].setting}, seed {configs[0].seed}: held-out contexts from the target start")
-    for name in ("rule", *(f"final {g}" for g in groups), "worst group", "worst-group AUC"):
-        shown.add_column(name, justify="left" if name == "rule" else "right")
-    for config, rows in zip(configs, curves, strict=True):
-        worst = np.array([min(row["groups"].values()) for row in rows])
-        at = np.array([row["window"] for row in rows])
-        area = float(np.trapezoid(worst, at) / at[-1])
-        final = [f"{rows[-1]['groups'][g]:.2f}" for g in groups]
-        shown.add_row(config.rule, *final, f"{worst[-1]:.2f}", f"{area:.2f}")
-    console.print(shown)
-    console.print("[dim]One seed of a small bank: it shows how things work, not which rule is better.[/dim]")
-
-
-def draw(path: Path, configs: list[Any], folders: list[Path]) -> None:
-    """Left: SCOUT's frontiers, contexts x windows. Right: held-out success of the worst group, every rule."""
-    from matplotlib.figure import Figure
-
-    from scout_rl.records.tables import read_records, read_rows
-
-    figure = Figure(figsize=(9.5, 3.4), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
-    records = read_records(folders[0])
-    assert records.frontier is not None
-    image = left.imshow(
-        records.frontier.T, aspect="auto", cmap="viridis", vmin=0, vmax=configs[0].levels - 1, interpolation="none"
-    )
-    bar = figure.colorbar(image, ax=left, ticks=range(configs[0].levels))
-    bar.set_label("frontier (0 = target start)")
-    left.set(title="SCOUT's frontiers", xlabel="window", ylabel="context")
-    for config, folder, style in zip(configs, folders, ("-", "--", ":"), strict=False):
-        rows = read_rows(folder / "evaluations.jsonl")
-        worst = [min(row["groups"].values()) for row in rows]
-        right.plot([row["window"] for row in rows], worst, style, label=config.rule, linewidth=2)
-    right.set(title="held-out success, worst group", xlabel="window", ylim=(-0.03, 1.03))
-    right.legend(frameon=False)
-    right.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=130)
-
-
-def _each(groups: dict[str, float]) -> str:
-    return " ".join(f"{name} {value:.2f}" for name, value in groups.items())
+    (block,) = filter(None, map(evaluated, group(summarise(load(folder)) for folder in folders)))
+    table = comparison_table(block, scores(block))
+    columns = [name for name in table.header if name.startswith(SHOWN)]
+    shown = Table(title=table.title)
+    for name in columns:
+        shown.add_column(name.removesuffix(" (median)"), justify="left" if name == "rule" else "right")
+    for row in zip(*map(table.column, columns), strict=True):
+        shown.add_row(*row)
+    return shown

@@ -46,14 +46,14 @@ def repeat(
     try:
         with bar_of(console, transient=True) as bar:
             line = bar.add_task(f"{config['setting']} {config['rule']} {config['seed']}", total=stored.windows, news="")
-            found = again(stored, threads=threads, watch=lambda done: bar.update(line, completed=done), say=say)
+            difference = again(stored, threads=threads, watch=lambda done: bar.update(line, completed=done), say=say)
     except KeyboardInterrupt:
         console.print("stopped; nothing is left behind")
         return 130
     finally:
         signal.signal(signal.SIGTERM, before)
-    if found.difference is not None:
-        console.print(f"different: {found.difference}")
+    if difference is not None:
+        console.print(f"different: {difference}")
         return 1
-    console.print(f"equal: all numbers of the first {found.windows} windows")
+    console.print(f"equal: all numbers of the first {stored.windows} windows")
     return 0

@@ -14,6 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scout_rl.curriculum import checks as outcome_checks
+from scout_rl.files.archive import pack, unpack
+from scout_rl.files.atomic import write_bytes
+from scout_rl.files.damage import reading
 from scout_rl.records.tables import SCHEMA as RECORDS_SCHEMA
 from scout_rl.records.tables import RecordWriter
 from scout_rl.rules.cells import Outcomes
@@ -101,27 +104,15 @@ def read(curriculum: Curriculum, given: dict[str, Any]) -> Restored:
 
 def save(state_dict: dict[str, Any], path: str | os.PathLike[str]) -> None:
     """Write atomically: a crash leaves the old file or the new one, never half of one."""
-    path = Path(path)
-    meta = json.dumps({k: v for k, v in state_dict.items() if k != "arrays"})
-    temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("wb") as file:
-        arrays: dict[str, Any] = {_META: np.frombuffer(meta.encode(), np.uint8), **state_dict["arrays"]}
-        np.savez(file, **arrays)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    meta = {name: value for name, value in state_dict.items() if name != "arrays"}
+    write_bytes(path, pack(state_dict["arrays"], _META, meta, compressed=False), durable=True)
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read what `save` wrote; never executes anything from the file."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        meta = json.loads(arrays.pop(_META).tobytes())
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # a damaged zip surfaces as one of half a dozen types
-        raise ValueError(f"{path} is no saved curriculum, or is damaged: {error}") from error
+    content = Path(path).read_bytes()
+    with reading(path, "is no saved curriculum, or is damaged"):
+        arrays, meta = unpack(content, _META)
     return {**meta, "arrays": arrays}
 
 

@@ -1,6 +1,7 @@
-"""Named arrays and JSON in one npz file, without pickle, under a content hash.
+"""Named arrays and JSON in one npz file, without pickle: loading never executes code.
 
-States, trajectories and ladders all live in such files. Loading never executes code.
+`pack` and `unpack` are the format of every npz file of ours but the banks. States, trajectories and ladders are
+archives: such files with a content hash.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.files.atomic import write_bytes
 from scout_rl.files.damage import DAMAGE, told
 
 Array = NDArray[Any]
@@ -35,32 +37,39 @@ def content_hash(arrays: Mapping[str, Array], meta: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def archive_bytes(arrays: Mapping[str, Array], meta: Mapping[str, Any]) -> tuple[bytes, str]:
-    """The file's content and its hash."""
-    for name, array in arrays.items():
-        if np.asarray(array).dtype.hasobject:
-            raise ValueError(f"array {name!r} holds Python objects, which cannot be saved without pickle.")
-    sha256 = content_hash(arrays, meta)
-    payload = _json_bytes({"sha256": sha256, "meta": dict(meta)})
+def pack(arrays: Mapping[str, Any], entry: str = "", value: object = None, *, compressed: bool = True) -> bytes:
+    """The content of an npz file: the arrays, and a JSON value under the name ``entry``."""
+    described = {entry: np.frombuffer(json.dumps(value).encode(), np.uint8)} if entry else {}
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        _put(archive, META, np.frombuffer(payload, dtype=np.uint8))
-        for name, array in arrays.items():
-            _put(archive, name, np.asarray(array))
-    return file.getvalue(), sha256
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED) as archive:
+        for name, values in {**described, **arrays}.items():
+            array = np.asarray(values)
+            if array.dtype.hasobject:
+                raise ValueError(f"array {name!r} holds Python objects, which cannot be saved without pickle.")
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as place:
+                np.lib.format.write_array(place, array, allow_pickle=False)
+    return file.getvalue()
+
+
+def unpack(content: bytes, entry: str = "") -> tuple[dict[str, Array], Any]:
+    """The arrays and the JSON value that `pack` was given."""
+    if not zipfile.is_zipfile(io.BytesIO(content)):
+        raise ValueError("it is not a zip file")
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    return arrays, json.loads(arrays.pop(entry).tobytes()) if entry else None
+
+
+def archive_bytes(arrays: Mapping[str, Array], meta: Mapping[str, Any]) -> tuple[bytes, str]:
+    """The content of an archive and its hash."""
+    sha256 = content_hash(arrays, meta)
+    return pack(arrays, META, {"meta": dict(meta), "sha256": sha256}), sha256
 
 
 def write_archive(path: str | os.PathLike[str], arrays: Mapping[str, Array], meta: Mapping[str, Any]) -> str:
-    """Write the file in one move, so that a killed process leaves none or a whole one; returns the hash."""
+    """Write an archive; returns the hash."""
     content, sha256 = archive_bytes(arrays, meta)
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f"{target.name}.{os.getpid()}.part")
-    try:
-        partial.write_bytes(content)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_bytes(path, content)
     return sha256
 
 
@@ -72,9 +81,7 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[s
 def parse_archive(content: bytes, name: str) -> tuple[dict[str, Array], dict[str, Any], str]:
     """As :func:`read_archive`, from the file's content; ``name`` is what an error calls it."""
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
-        envelope = json.loads(arrays.pop(META).tobytes())
+        arrays, envelope = unpack(content, META)
         meta, sha256 = envelope["meta"], envelope["sha256"]
     except DAMAGE as error:
         raise ValueError(f"{name} is damaged, or no file of ours: {told(error)}") from error
@@ -95,8 +102,3 @@ def unpack_json(array: Array) -> Any:
 
 def _json_bytes(value: object) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
-
-
-def _put(archive: zipfile.ZipFile, name: str, array: Array) -> None:
-    with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-        np.lib.format.write_array(file, array, allow_pickle=False)

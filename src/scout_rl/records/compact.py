@@ -7,16 +7,14 @@ losses and the success averages behind the moves are not. Arrays alone, no pickl
 
 from __future__ import annotations
 
-import io
-import json
-import os
-import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.files import archive
+from scout_rl.files.atomic import write_bytes
 from scout_rl.files.damage import reading
 from scout_rl.records.evaluations import check_means, check_times, read_evaluations
 from scout_rl.records.stored import check_run, read_curriculum, read_json, read_run, read_table
@@ -56,30 +54,14 @@ class CompactRun(NamedTuple):
 def pack(folder: Path, path: Path) -> None:
     """Write the compact record of a finished run; one that is not finished, or does not fit together, is refused."""
     with reading(folder):
-        arrays = _arrays(folder)
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    try:
-        partial.write_bytes(buffer.getbuffer())
-        _check_readable(folder, partial)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-    os.replace(partial, path)
+        arrays, note = _contents(folder)
+    content = archive.pack(arrays, _ABOUT, note)
+    with reading(folder, "cannot be packed: what comes out is damaged"):
+        _parse(folder, content)
+    write_bytes(path, content)
 
 
-def _check_readable(folder: Path, partial: Path) -> None:
-    """Refuse a record that nobody could read, before it has its name."""
-    try:
-        unpack(partial)
-    except ValueError as error:
-        why = str(error).removeprefix(f"{partial} ")
-        raise ValueError(f"{folder} cannot be packed: what comes out {why}") from error
-
-
-def _arrays(folder: Path) -> dict[str, Any]:
+def _contents(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     about, records = read_run(folder), read_curriculum(folder)
     metrics, timing = read_table(folder / "metrics.jsonl"), read_table(folder / "timing.jsonl")
     budget = about["config"]["windows"]
@@ -109,25 +91,24 @@ def _arrays(folder: Path) -> dict[str, Any]:
         "ladder": read_json(ladder) if ladder.exists() else None,
         "seconds": round(sum(row["seconds"] for row in timing), 1),
     }
-    arrays[_ABOUT] = np.frombuffer(json.dumps(note).encode(), np.uint8)
-    return arrays
+    return arrays, note
 
 
 def unpack(path: Path) -> CompactRun:
     """Read what `pack` wrote; anything else is a ``ValueError`` of one sentence that names the path."""
     if not path.exists():
         raise ValueError(f"{path} does not exist")
-    if path.is_file() and not zipfile.is_zipfile(path):
-        raise ValueError(f"{path} is no compact record, or a damaged one: it is not a zip file")
     with reading(path, "is no compact record, or a damaged one"):
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        note = json.loads(arrays.pop(_ABOUT).tobytes())
-        if note.get("compact_schema") != SCHEMA:
-            raise ValueError(f"{path} has compact schema {note.get('compact_schema')!r}, this version reads {SCHEMA}")
-        check_run(note["run"])
-        run = _run(arrays, note)
-        _fits(run)
+        return _parse(path, path.read_bytes())
+
+
+def _parse(path: Path, content: bytes) -> CompactRun:
+    arrays, note = archive.unpack(content, _ABOUT)
+    if note.get("compact_schema") != SCHEMA:
+        raise ValueError(f"{path} has compact schema {note.get('compact_schema')!r}, this version reads {SCHEMA}")
+    check_run(note["run"])
+    run = _run(arrays, note)
+    _fits(run)
     return run
 
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.files.atomic import sync, write_bytes
 from scout_rl.files.damage import reading
 from scout_rl.rules.cells import Event
 
@@ -179,9 +180,7 @@ class RecordWriter:
                         f"there and {self.config.get(name)!r} here"
                     )
             return
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(self.config, indent=1) + "\n")
-        os.replace(temporary, path)
+        write_bytes(path, (json.dumps(self.config, indent=1) + "\n").encode())
 
 
 def cut_records(folder: Path, windows: int, *, frontier_bytes: int) -> None:
@@ -230,14 +229,6 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     """Every complete row of a table; the file is not touched."""
     with reading(path):
         return [json.loads(line) for line in _complete_lines(path)]
-
-
-def sync(paths: Iterable[Path]) -> None:
-    """Have the bytes of files on the disk; those that are not there are passed over."""
-    for path in paths:
-        if path.exists():
-            with path.open("r+b") as file:
-                os.fsync(file.fileno())
 
 
 def _append(path: Path, data: bytes) -> None:

@@ -120,7 +120,7 @@ def windows(folder):
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def children(pid, command="scout_rl.bench.campaign.worker"):
+def children(pid, command="scout_rl.bench.run.worker"):
     """Processes that a process started and whose command line holds that: its workers."""
     found = []
     for entry in Path("/proc").iterdir():

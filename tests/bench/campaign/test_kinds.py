@@ -9,7 +9,7 @@ from scout_rl.bench.campaign.conduct import conduct, missing, survey
 from scout_rl.bench.campaign.engine import Pool
 from scout_rl.bench.campaign.file import load
 from scout_rl.bench.campaign.state import State
-from scout_rl.bench.campaign.store import open_store
+from scout_rl.bench.run.store import open_store
 from scout_rl.bench.settings.settings import setting
 from scout_rl.records.compact import unpack
 from tests.bench.campaign.small_campaigns import share_cache

@@ -7,10 +7,10 @@ import pytest
 
 from scout_rl.bench.campaign import conduct, state
 from scout_rl.bench.campaign.file import load
-from scout_rl.bench.campaign.sources import as_begun, name_below, respelled, tidy
 from scout_rl.bench.campaign.state import State
-from scout_rl.bench.campaign.store import open_store
-from scout_rl.bench.campaign.worker import _config
+from scout_rl.bench.run.sources import as_begun, name_below, respelled, tidy
+from scout_rl.bench.run.store import open_store
+from scout_rl.bench.run.worker import _config
 from tests.bench.campaign.small_campaigns import campaign, finish, share_cache
 from tests.bench.campaign.test_state import Scripted, do, plant
 

@@ -10,11 +10,12 @@ from rich.console import Console
 from scout_rl.bench.campaign import conduct, state
 from scout_rl.bench.campaign.engine import Ended
 from scout_rl.bench.campaign.file import Run, load
-from scout_rl.bench.campaign.machine import environment, n_workers, usable_cores
+from scout_rl.bench.campaign.machine import n_workers, usable_cores
 from scout_rl.bench.campaign.state import CHANCES, State
-from scout_rl.bench.campaign.store import open_store
 from scout_rl.bench.campaign.table import Board, duration
 from scout_rl.bench.run.config import RunConfig
+from scout_rl.bench.run.store import open_store
+from scout_rl.bench.run.threads import environment
 from scout_rl.records.compact import find_results, pack
 from tests.report.planted import as_run_folder, play, played_folder, steadily
 
@@ -258,7 +259,7 @@ def test_what_cannot_be_read_is_not_packed(tmp_path):
     (folder / "metrics.jsonl").write_text("".join(rows[:-3]))
     with pytest.raises(ValueError, match=r"run cannot be packed: what comes out .* its arrays have 37, 40 windows"):
         pack(folder, tmp_path / "results" / "40.npz")
-    assert not list((tmp_path / "results").iterdir())
+    assert not (tmp_path / "results").exists()
 
 
 def test_a_failure_that_cannot_be_noted_does_not_stop_the_rest(runs, store, monkeypatch):

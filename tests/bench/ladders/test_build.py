@@ -85,16 +85,16 @@ def test_an_invalid_ladder_is_refused_and_not_kept(contexts, tmp_path, monkeypat
 
 
 PROGRAM = """
-import os, signal, sys
+import os, pathlib, signal, sys
 from scout_rl.files import archive
 from scout_rl.bench.families import load_bank
 from scout_rl.bench.ladders.build import Wanted, load_ladder
 from scout_rl.bench.settings.settings import SETTINGS
-whole = archive.Path.write_bytes
 def killed_in_the_middle(path, content):
-    whole(path, content[: len(content) // 2])
+    path.parent.mkdir()
+    pathlib.Path(f"{path}.1.partial").write_bytes(content[: len(content) // 2])
     os.kill(os.getpid(), signal.SIGKILL)
-archive.Path.write_bytes = killed_in_the_middle
+archive.write_bytes = killed_in_the_middle
 load_ladder(Wanted(SETTINGS[sys.argv[1]], load_bank(SETTINGS[sys.argv[1]]).train.contexts, 5))
 """
 
@@ -103,7 +103,7 @@ def test_a_kill_in_the_middle_of_writing_leaves_nothing_that_is_read(contexts, t
     environment = {**os.environ, "SCOUT_CACHE": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", PROGRAM, SETTING.key], env=environment, check=False)
     assert done.returncode == -signal.SIGKILL
-    assert [path.suffix for path in files(tmp_path)] == [".part"]
+    assert [path.suffix for path in files(tmp_path)] == [".partial"]
     said = []
     ladder = load(contexts, say=said.append)
     assert not any("damaged" in sentence for sentence in said)

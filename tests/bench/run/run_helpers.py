@@ -74,7 +74,7 @@ def die(call):
                 with given[0].open("ab") as file:
                     file.write(given[1][: len(given[1]) // 2])
             if where == "write":  # half a file
-                given[0].write_bytes(bytes(given[1])[: len(given[1]) // 2])
+                Path(f"{given[0]}.1.partial").write_bytes(given[1][: len(given[1]) // 2])
             os.kill(os.getpid(), signal.SIGKILL)
         return call(*given, **named)
     return dying
@@ -91,7 +91,7 @@ if where == "append":
 elif where == "hold":
     records._append = hold(records._append)
 elif where == "write":
-    checkpoint._write = die(checkpoint._write)
+    checkpoint.write_bytes = die(checkpoint.write_bytes)
 elif where == "rename":
     checkpoint.os.rename = die(os.rename)
 elif where == "clean":

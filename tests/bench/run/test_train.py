@@ -360,17 +360,6 @@ def test_an_unfinished_run_is_not_packed(straight, tmp_path):
     assert not (tmp_path / "x.npz").exists()
 
 
-def test_the_demos_table_and_picture(straight, tmp_path, capsys):
-    from rich.console import Console
-
-    from scout_rl.commands.demo import _show, draw
-
-    _show(Console(width=120), [tiny()], [straight])
-    assert "worst-group AUC" in capsys.readouterr().out
-    draw(tmp_path / "frontiers.png", [tiny()], [straight])
-    assert (tmp_path / "frontiers.png").read_bytes()[:4] == b"\x89PNG"
-
-
 def test_tensorboard_gets_the_numbers(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -389,11 +378,3 @@ def test_a_sink_that_is_not_installed():
 
     with pytest.raises(ValueError, match="--track trackio needs the package 'trackio': pip install trackio"):
         open_sink("trackio", None, "x", {})
-
-
-@pytest.mark.slow
-def test_the_demo_from_the_command_line(tmp_path):
-    words = [sys.executable, "-m", "scout_rl.cli", "demo", "--windows", "4", "--out", str(tmp_path)]
-    out = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert "held-out contexts from the target start" in out.stdout
-    assert (tmp_path / "frontiers.png").exists()

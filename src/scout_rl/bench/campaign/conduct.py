@@ -19,8 +19,8 @@ from scout_rl.bench.campaign.state import (
     record_path,
     status,
 )
-from scout_rl.bench.campaign.store import Store
-from scout_rl.bench.campaign.worker import held
+from scout_rl.bench.run.store import Store
+from scout_rl.bench.run.worker import held
 from scout_rl.records.compact import pack
 
 Look = Callable[[dict[str, Status], set[str]], None]

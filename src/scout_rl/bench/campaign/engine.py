@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from scout_rl.bench.campaign.file import Run
-from scout_rl.bench.campaign.worker import WorkerProcess, job
+from scout_rl.bench.run.worker import WorkerProcess, job
 
 
 class Ended(NamedTuple):

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scout_rl.bench.campaign.sources import name_below, tidy
 from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.path import run_name
+from scout_rl.bench.run.sources import name_below, tidy
 from scout_rl.records.stored import SOURCES
 from scout_rl.rules.field_types import field_types, require_types
 

@@ -1,6 +1,6 @@
 """What is left of each run, worked out from the run folders themselves, the packed records, and a list of failures.
 
-OUT/SETTING/RULE/SEED/                         the run (run_folder.py)
+OUT/SETTING/RULE/SEED/                         the run (bench/run/folder.py)
 OUT/.campaign/SETTING/RULE/SEED.failures.json  why it failed, a row a time; gone when the run is finished
 OUT/.campaign/SETTING/RULE/SEED.log            what its worker printed
 """
@@ -15,9 +15,9 @@ from statistics import median
 from typing import Any
 
 from scout_rl.bench.campaign.file import Run
-from scout_rl.bench.campaign.sources import respelled
-from scout_rl.bench.campaign.store import Store
 from scout_rl.bench.run.config import RunConfig, difference
+from scout_rl.bench.run.sources import respelled
+from scout_rl.bench.run.store import Store
 from scout_rl.files.damage import reading
 from scout_rl.records.compact import unpack
 from scout_rl.records.stored import RUN

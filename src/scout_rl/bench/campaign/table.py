@@ -16,7 +16,7 @@ from rich.text import Text
 
 from scout_rl.bench.campaign.file import Run
 from scout_rl.bench.campaign.state import Pace, State, Status, known_pace
-from scout_rl.bench.campaign.store import Store
+from scout_rl.bench.run.store import Store
 
 WIDE = 110
 """Columns from which everything about a run fits beside its name."""

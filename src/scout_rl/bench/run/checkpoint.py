@@ -11,7 +11,6 @@ with a sentence, for the one before it.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import shutil
@@ -19,8 +18,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from scout_rl.files.archive import pack, unpack
+from scout_rl.files.atomic import sync, write_bytes
 from scout_rl.files.damage import DAMAGE, told
 
 SCHEMA = 1
@@ -61,11 +60,9 @@ def write(
     folder.mkdir(parents=True, exist_ok=True)
     shared = dict(kept or {})
     for name, arrays in (new or {}).items():
-        (folder / SHARED).mkdir(exist_ok=True)
-        data = _packed(arrays)
+        data = pack(arrays, compressed=False)
         shared[name] = hashlib.sha256(data).hexdigest()
-        _write(folder / SHARED / f"{name}.partial", data)
-        os.replace(folder / SHARED / f"{name}.partial", folder / SHARED / f"{name}.npz")
+        write_bytes(folder / SHARED / f"{name}.npz", data, durable=True)
     final = folder / f"{window:08d}"
     partial = folder / f"{window:08d}.partial"
     for leftover in (partial, final):
@@ -74,9 +71,9 @@ def write(
     partial.mkdir()
     hashes = {}
     for name, arrays in parts.items():
-        data = _packed(arrays)
+        data = pack(arrays, compressed=False)
         hashes[f"{name}.npz"] = hashlib.sha256(data).hexdigest()
-        _write(partial / f"{name}.npz", data)
+        write_bytes(partial / f"{name}.npz", data, durable=True)
     manifest = {
         "schema": SCHEMA,
         "window": window,
@@ -85,10 +82,11 @@ def write(
         "shared": shared,
         "meta": meta,
     }
-    _write(partial / "manifest.json", json.dumps({"sha256": _sha256(manifest), **manifest}).encode())
-    sync_folder(partial)
+    content = json.dumps({"sha256": _sha256(manifest), **manifest}).encode()
+    write_bytes(partial / "manifest.json", content, durable=True)
+    sync([partial])
     os.rename(partial, final)
-    sync_folder(folder)
+    sync([folder])
     for old in _folders(folder)[:-KEPT]:
         shutil.rmtree(old)
     _drop_unnamed(folder)
@@ -179,14 +177,7 @@ def _arrays(path: Path, expected: str) -> dict[str, Any]:
         raise _DamagedError(f"{path.name}: {error.strerror}") from error
     if hashlib.sha256(data).hexdigest() != expected:
         raise _DamagedError(f"{path.name} does not have its hash")
-    with np.load(io.BytesIO(data), allow_pickle=False) as file:
-        return {key: file[key] for key in file.files}
-
-
-def _packed(arrays: Arrays) -> memoryview:
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **{name: np.asarray(array) for name, array in arrays.items()})
-    return buffer.getbuffer()
+    return unpack(data)[0]
 
 
 def _drop_unnamed(folder: Path) -> None:
@@ -204,19 +195,3 @@ def _folders(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     return sorted(path for path in folder.iterdir() if path.name.isdigit())
-
-
-def _write(path: Path, data: bytes | memoryview) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

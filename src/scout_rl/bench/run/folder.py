@@ -1,35 +1,34 @@
 """The folder of a run: whose it is, its tables, and what a restart cuts off.
 
-run.json             config, bank hash and labels, versions, hash of our source, what it ran on, what continued it
-config.json, windows.jsonl, events.jsonl, frontier.int8    the curriculum's own records (records.py)
+run.json             config, bank hash and labels, versions, hash of our source, machine; what continued it
+config.json, windows.jsonl, events.jsonl, frontier.int8    the curriculum's own records (records/tables.py)
 evaluations.jsonl    a row an evaluation: outcome of every held-out context
 metrics.jsonl        a row a window: environment steps and the learner's numbers
 timing.jsonl         a row a window: seconds; the one file that differs between equal runs
 ladder.npz, ladder.json    of a policy ladder: the starts, and each context's source (ladder.py)
 checkpoints/         the newest two (checkpoint.py)
-.lock                empty; held by the process that trains the run (run_lock.py)
+.lock                empty; held by the process that trains the run (files/lock.py)
 """
 
 from __future__ import annotations
 
 import importlib.metadata
 import json
-import os
 import platform
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from scout_rl.bench.hardware import ran_on
-from scout_rl.bench.run.checkpoint import sync_folder
 from scout_rl.bench.run.config import RunConfig, difference
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import setting
+from scout_rl.files.atomic import sync, write_bytes
 from scout_rl.files.cache import code_hash
 from scout_rl.files.lock import LOCK
 from scout_rl.records.made_with import noted
 from scout_rl.records.stored import RUN, SCHEMA, read_run
-from scout_rl.records.tables import EVALUATIONS, JsonLines, cut_records, sync
+from scout_rl.records.tables import EVALUATIONS, JsonLines, cut_records
 
 __all__ = ["RunFolder", "read_run", "source", "versions"]
 
@@ -93,8 +92,8 @@ class RunFolder:
 
     @property
     def seed_stream(self) -> bool:
-        """Whether the run's cells are drawn from ``PCG64(seed)``, as those of the first records."""
-        return CELLS not in (self.about if self.there is None else self.there)
+        """Whether the run's cells are drawn as those of the first records."""
+        return drawn_from_seed(self.about if self.there is None else self.there)
 
     @property
     def checkpoints(self) -> Path:
@@ -114,7 +113,7 @@ class RunFolder:
     def sync(self) -> None:
         """Have every record on the disk, before a checkpoint is that knows of them."""
         sync(path for path in self.path.iterdir() if path.is_file() and path.name != LOCK)
-        sync_folder(self.path)
+        sync([self.path])
 
     def cut(self, windows: int, n_contexts: int) -> None:
         """Keep what belongs to the first ``windows`` windows, in every table; of a run that begins, nothing."""
@@ -124,12 +123,15 @@ class RunFolder:
         self.timing.cut(windows)
 
     def _write(self, about: dict[str, Any]) -> None:
-        partial = self.path / f"{RUN}.partial"
         try:
-            partial.write_text(json.dumps(about, indent=1) + "\n")
-            os.replace(partial, self.path / RUN)
+            write_bytes(self.path / RUN, (json.dumps(about, indent=1) + "\n").encode())
         except OSError as error:
             raise ValueError(f"the run folder {self.path} cannot be written: {error.strerror}") from error
+
+
+def drawn_from_seed(about: dict[str, Any]) -> bool:
+    """Whether a run's cells come from ``PCG64(seed)``: it was begun before runs used the curriculum's generator."""
+    return CELLS not in about
 
 
 def versions() -> dict[str, str]:

@@ -24,6 +24,7 @@ from scout_rl.bench.run.folder import read_run
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
 from scout_rl.files.archive import content_hash, read_archive, write_archive
+from scout_rl.files.atomic import write_bytes
 from scout_rl.ladders.sources import Sources
 
 LADDER, ABOUT = "ladder.npz", "ladder.json"
@@ -138,7 +139,5 @@ def _require_same(path: Path, about: Mapping[str, Any]) -> None:
 
 
 def _write_about(path: Path, about: Mapping[str, Any]) -> None:
-    partial = path / f"{ABOUT}.partial"
     lines = (f"{json.dumps(name)}: {json.dumps(about[name], sort_keys=True)}" for name in sorted(about))
-    partial.write_text("{" + ",\n ".join(lines) + "}\n")
-    partial.replace(path / ABOUT)
+    write_bytes(path / ABOUT, ("{" + ",\n ".join(lines) + "}\n").encode())

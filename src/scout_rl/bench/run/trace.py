@@ -1,96 +1,92 @@
-"""What a run did, moment by moment: the same value from a compact record and from a run folder, so that two runs can
-be compared and their first difference named.
+"""The rows of a run by their place, from a compact record or from a run folder, and the first one that differs.
 
-A moment is the ladder, a window or an evaluation. A compact record knows less of it than a folder, which also has the
-learner's numbers; what the stored side does not have is not compared.
+A place is the number of windows that are closed after the row, and whether the row is an evaluation; (0, False) is the
+ladder. A compact record knows less than a folder, which also has the learner's numbers: what the stored side does not
+have is not compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.records.compact import KINDS, CompactRun
 from scout_rl.records.evaluations import read_evaluations
 from scout_rl.records.stored import read_curriculum, read_json, read_run, read_table
 
+Rows = dict[tuple[int, bool], dict[str, Any]]
 ENTRY = {"frontier": "context", "outcome": "held-out context"}
 """What a list has one entry for; rollouts where nothing is said."""
+WORDS = {"environment_steps": "environment steps", "averages": "success averages behind the moves"}
 SHOWN = 60
 
 
-class Moment(NamedTuple):
-    """One thing that happened."""
-
-    place: str
-    """``window 3``, ``the evaluation after 20 windows``, ``the ladder``."""
-    closed: int
-    """Windows that are closed after it."""
-    values: dict[str, Any]
-    """Numbers, or lists of them, by name."""
-
-
-def of_record(run: CompactRun, windows: int) -> list[Moment]:
+def of_record(run: CompactRun, windows: int) -> Rows:
     """Of a compact record, up to a number of windows."""
-    moves: list[list[list[Any]]] = [[] for _ in range(windows)]
-    for window, context, kind in run.moves.tolist():
-        if window < windows:
-            moves[window].append([context, KINDS[kind]])
-    played = [
+    played: dict[str, NDArray[Any]] = {"context": run.context, "level": run.level, "success": run.success.astype(int)}
+    events = ((window, [context, KINDS[kind]]) for window, context, kind in run.moves.tolist())
+    evaluations = (
         {
-            "context": run.context[w].tolist(),
-            "level": run.level[w].tolist(),
-            "success": run.success[w].astype(int).tolist(),
-            **_frontier(run.frontier, w),
-            "moves": moves[w],
-            "environment steps": int(run.environment_steps[w]),
+            "window": window,
+            "outcomes": run.outcomes[i].astype(int).tolist(),
+            "success": float(run.outcomes[i].mean()),
+            "groups": {name: float(values[i]) for name, values in run.groups.items()},
         }
-        for w in range(windows)
-    ]
-    evaluations = {
-        window: _evaluation(
-            run.outcomes[i].astype(int).tolist(),
-            float(run.outcomes[i].mean()),
-            {name: float(values[i]) for name, values in run.groups.items()},
-        )
         for i, window in enumerate(run.evaluated_at.tolist())
-    }
-    return [*_ladder(run.ladder), *_in_order(played, evaluations)]
+    )
+    return _rows(
+        [{name: array[w].tolist() for name, array in played.items()} for w in range(windows)],
+        run.frontier,
+        events,
+        [{"environment_steps": steps} for steps in run.environment_steps[:windows].tolist()],
+        evaluations,
+        run.ladder,
+    )
 
 
-def of_folder(folder: Path, windows: int) -> list[Moment]:
+def of_folder(folder: Path, windows: int) -> Rows:
     """Of a run folder, up to a number of windows; all of them must be there."""
     records, metrics = read_curriculum(folder), read_table(folder / "metrics.jsonl")
-    for name, rows in (("windows", records.windows), ("metrics", metrics)):
-        if len(rows) < windows:
-            raise ValueError(f"{folder / name}.jsonl has {len(rows)} rows, and {windows} windows are closed")
-    moves: list[list[Any]] = [[] for _ in range(windows)]
+    for name, table in (("windows", records.windows), ("metrics", metrics)):
+        if len(table) < windows:
+            raise ValueError(f"{folder / name}.jsonl has {len(table)} rows, and {windows} windows are closed")
+    numbers: list[dict[str, Any]] = [{**row, "averages": []} for row in metrics[:windows]]
     for event in records.events:
         if event.window < windows:
-            moves[event.window].append(event)
-    played = []
-    for w, (row, numbers) in enumerate(zip(records.windows[:windows], metrics[:windows], strict=True)):
-        learner = {name: value for name, value in numbers.items() if name not in ("window", "environment_steps")}
-        played.append(
-            {
-                **{name: row[name] for name in ("context", "level", "success")},
-                **_frontier(records.frontier, w),
-                "moves": [[event.context, event.kind] for event in moves[w]],
-                "environment steps": numbers["environment_steps"],
-                **({"signal": row["signal"]} if "signal" in row else {}),
-                "success averages behind the moves": [event.success_average for event in moves[w]],
-                **{f"the learner's {name}": value for name, value in learner.items()},
-            }
-        )
-    rows = read_evaluations(folder, read_run(folder), windows)
-    evaluations = {row["window"]: _evaluation(row["outcomes"], row["success"], row["groups"]) for row in rows}
-    about = folder / "ladder.json"
-    ladder = read_json(about) if about.exists() else None
-    return [*_ladder(ladder), *_in_order(played, evaluations)]
+            numbers[event.window]["averages"].append(event.success_average)
+    events = ((event.window, [event.context, event.kind]) for event in records.events)
+    evaluations = read_evaluations(folder, read_run(folder), windows)
+    ladder = read_json(folder / "ladder.json") if (folder / "ladder.json").exists() else None
+    return _rows(records.windows[:windows], records.frontier, events, numbers, evaluations, ladder)
+
+
+def _rows(
+    played: list[dict[str, Any]],
+    frontier: NDArray[Any] | None,
+    events: Iterable[tuple[int, list[Any]]],
+    numbers: list[dict[str, Any]],
+    evaluations: Iterable[dict[str, Any]],
+    ladder: dict[str, Any] | None,
+) -> Rows:
+    rows: Rows = {} if ladder is None else {(0, False): {"hash of its starts": ladder["sha256"]}}
+    for w, (row, metrics) in enumerate(zip(played, numbers, strict=True)):
+        levels = {} if frontier is None else {"frontier": frontier[w].tolist()}
+        learner = {WORDS.get(name, f"the learner's {name}"): metrics[name] for name in metrics if name != "window"}
+        cells = {name: row[name] for name in ("context", "level", "success")}
+        signal = {"signal": row["signal"]} if "signal" in row else {}
+        rows[w + 1, False] = {**cells, **levels, **signal, "moves": [], **learner}
+    for window, move in events:
+        if window < len(played):
+            rows[window + 1, False]["moves"].append(move)
+    for row in evaluations:
+        if row["window"] <= len(played):
+            groups = {f"success of group {name}": value for name, value in row["groups"].items()}
+            rows[row["window"], True] = {"outcome": row["outcomes"], "success": row["success"], **groups}
+    return rows
 
 
 def windows_in(folder: Path) -> int:
@@ -99,57 +95,33 @@ def windows_in(folder: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def first_difference(stored: Sequence[Moment], now: Sequence[Moment], windows: int) -> str | None:
-    """One sentence about the first moment, up to that many windows, in which the runs differ; None where none does."""
-    found = {moment.place: moment.values for moment in now}
-    there = {moment.place for moment in stored}
-    extra = next((moment for moment in now if moment.place not in there and moment.closed <= windows), None)
-    for moment in stored:
-        if extra is not None and extra.closed < moment.closed:
-            break
-        if moment.closed > windows:
-            break
-        if moment.place not in found:
-            return f"{moment.place} is in the record and not there now"
-        for name, value in moment.values.items():
-            other = found[moment.place].get(name)
-            if not _equal(value, other):
-                return f"{moment.place}: {_told(name, value, other)}"
-    return None if extra is None else f"{extra.place} is there now and not in the record"
+def first_difference(stored: Rows, now: Rows, windows: int) -> str | None:
+    """One sentence about the first row, up to that many windows, in which the runs differ; None where none does."""
+    for place in sorted(place for place in stored.keys() | now.keys() if place[0] <= windows):
+        if place not in now:
+            return f"{_place(*place)} is in the record and not there now"
+        if place not in stored:
+            return f"{_place(*place)} is there now and not in the record"
+        for name, value in stored[place].items():
+            if not _equal(value, now[place].get(name)):
+                return f"{_place(*place)}: {_differing(name, value, now[place].get(name))}"
+    return None
 
 
-def _in_order(played: list[dict[str, Any]], evaluations: dict[int, dict[str, Any]]) -> Iterator[Moment]:
-    for closed in range(len(played) + 1):
-        if closed:
-            yield Moment(f"window {closed - 1}", closed, played[closed - 1])
-        if closed in evaluations:
-            yield Moment(f"the evaluation after {closed} windows", closed, evaluations[closed])
-
-
-def _evaluation(outcomes: list[int], success: float, groups: dict[str, float]) -> dict[str, Any]:
-    means = {f"success of group {name}": value for name, value in groups.items()}
-    return {"outcome": outcomes, "success": success, **means}
-
-
-def _ladder(about: dict[str, Any] | None) -> list[Moment]:
-    return [] if about is None else [Moment("the ladder", 0, {"hash of its starts": about["sha256"]})]
-
-
-def _frontier(frontier: NDArray[np.int8] | None, window: int) -> dict[str, Any]:
-    return {} if frontier is None else {"frontier": frontier[window].tolist()}
+def _place(closed: int, is_evaluation: bool) -> str:
+    if is_evaluation:
+        return f"the evaluation after {closed} windows"
+    return f"window {closed - 1}" if closed else "the ladder"
 
 
 def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(_equal(a, b) for a, b in zip(one, other, strict=True))
-    return bool(one == other) or (one != one and other != other)  # not a number, both
+    return json.dumps(one) == json.dumps(other)  # as the rows are written: what is not a number is equal to itself
 
 
-def _told(name: str, stored: Any, now: Any) -> str:
+def _differing(name: str, stored: Any, now: Any) -> str:
     """``level of rollout 5 is 4 in the record and 3 now``."""
-    plain = isinstance(stored, list) and not any(isinstance(value, list) for value in stored)
-    if plain and isinstance(now, list) and len(stored) == len(now):
-        i = next(i for i, (a, b) in enumerate(zip(stored, now, strict=True)) if not _equal(a, b))
+    if isinstance(stored, list) and isinstance(now, list) and len(stored) == len(now) and name != "moves":
+        i = next(i for i, pair in enumerate(zip(stored, now, strict=True)) if not _equal(*pair))
         return f"{name} of {ENTRY.get(name, 'rollout')} {i} is {stored[i]} in the record and {now[i]} now"
     is_or_are = "are" if isinstance(stored, list) else "is"
     return f"{name} {is_or_are} {_short(stored)} in the record and {_short(now)} now"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -15,6 +13,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from scout_rl.files.archive import pack, unpack
+from scout_rl.files.atomic import write_bytes
+from scout_rl.files.damage import reading
 
 _CONTEXT = "context/"
 _FIELDS = ("is_held_out", "oracle_group", "evaluation_group")
@@ -112,23 +114,17 @@ class ContextBank:
 
     def save(self, path: str | Path) -> None:
         """Write one npz file (arrays alone, no pickle) with the hash in it; an old one is replaced whole."""
-        path = Path(path)
-        partial = path.with_name(path.name + f".{os.getpid()}.partial")
-        with partial.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, sha256=np.array(self.sha256), **self._arrays())
-        partial.replace(path)
+        write_bytes(path, pack({"sha256": np.array(self.sha256), **self._arrays()}))
 
     @classmethod
     def load(cls, path: str | Path, sha256: str | None = None) -> ContextBank:
         """Read what ``save`` wrote; refuse content without the hash that the file or the caller names."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
+        content = Path(path).read_bytes()
+        with reading(path, "is not a saved bank"):
+            arrays, _ = unpack(content)
             written = str(arrays.pop("sha256"))
             contexts = {n.removeprefix(_CONTEXT): a for n, a in arrays.items() if n.startswith(_CONTEXT)}
             bank = cls(contexts, *(arrays[f] for f in _FIELDS))
-        except (KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{path} is not a saved bank: {error}") from error
         require_hash(bank, written, str(path))
         if sha256 is not None:
             require_hash(bank, sha256, str(path))

@@ -6,8 +6,8 @@ import inspect
 import numpy as np
 import pytest
 
-from scout_rl.bench.campaign.store import MANIFEST, FolderStore, UrlStore, open_store
 from scout_rl.bench.run import checkpoint
+from scout_rl.bench.run.store import MANIFEST, FolderStore, UrlStore, open_store
 
 pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'scout-rl[ray]'")
 NAME = "setting/rule/40"

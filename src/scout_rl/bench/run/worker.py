@@ -1,4 +1,4 @@
-"""One run in a process of its own: ``python -m scout_rl.bench.campaign.worker``, whichever engine starts it.
+"""One run in a process of its own: ``python -m scout_rl.bench.run.worker``, whichever engine starts it.
 
 The job is one line of JSON on standard input. The pipe stays open as long as whoever started the worker lives; when it
 closes, the worker ends at once. Nothing is lost by that: a run can be killed at any moment.
@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from scout_rl.bench.campaign.machine import environment, lease_cores
-from scout_rl.bench.campaign.sources import as_begun
-from scout_rl.bench.campaign.store import Store, open_store
 from scout_rl.bench.run.signals import undisturbed
+from scout_rl.bench.run.sources import as_begun
+from scout_rl.bench.run.store import Store, open_store
+from scout_rl.bench.run.threads import environment, lease_cores
 from scout_rl.files.lock import LOCK, is_held, wait_for
 from scout_rl.records.stored import RUN, read_run
 
@@ -28,9 +28,24 @@ PATIENCE = 60.0
 """Seconds to wait for another process to let go of the run."""
 
 
-def job(name: str, config: dict[str, Any], out: str, threads: int, until: int | None = None) -> dict[str, Any]:
-    """What a worker is told, as JSON values."""
-    return {"name": name, "config": config, "out": out, "threads": threads, "until": until}
+def job(
+    name: str,
+    config: dict[str, Any],
+    out: str,
+    threads: int,
+    until: int | None = None,
+    *,
+    seed_stream: bool = False,
+) -> dict[str, Any]:
+    """What a worker is asked to do, as JSON values."""
+    return {
+        "name": name,
+        "config": config,
+        "out": out,
+        "threads": threads,
+        "until": until,
+        "seed_stream": seed_stream,
+    }
 
 
 class WorkerProcess:
@@ -48,7 +63,7 @@ class WorkerProcess:
     def start(self) -> None:
         """Begin, and say what is to be done."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "scout_rl.bench.campaign.worker"]
+        command = [sys.executable, "-m", "scout_rl.bench.run.worker"]
         with self.log.open("wb") as log, undisturbed():
             self.process = subprocess.Popen(
                 command,
@@ -114,7 +129,7 @@ def _train(given: dict[str, Any], store: Store) -> None:
 
     store.pull(name)
     config = RunConfig(**_config(given, store))
-    train(config, store.home(name), watch=keep, until=given["until"])
+    train(config, store.home(name), watch=keep, until=given["until"], seed_stream=given["seed_stream"])
 
 
 def _config(given: dict[str, Any], store: Store) -> dict[str, Any]:

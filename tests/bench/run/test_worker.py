@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from scout_rl.bench.campaign import worker
 from scout_rl.bench.campaign.engine import Pool
+from scout_rl.bench.run import worker
 from scout_rl.bench.run.signals import undisturbed
 from tests.bench.campaign.small_campaigns import alive
 

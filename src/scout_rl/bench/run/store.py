@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from scout_rl.bench.campaign.sources import tidy
+from scout_rl.bench.run.sources import tidy
+from scout_rl.files.atomic import write_bytes
 from scout_rl.files.cache import cache_folder
 from scout_rl.files.lock import LOCK
 
@@ -83,12 +84,8 @@ class FolderStore:
             return None
 
     def write(self, name: str, data: bytes) -> None:
-        """Beside, then renamed."""
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f"{path.name}.partial")
-        partial.write_bytes(data)
-        os.replace(partial, path)
+        """Whole or not at all."""
+        write_bytes(self.root / name, data)
 
     def delete(self, name: str) -> None:
         """One file."""

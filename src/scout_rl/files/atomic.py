@@ -1,0 +1,38 @@
+"""Files that are whole or not there, and bytes that are on the disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes, *, durable: bool = False) -> None:
+    """Write a file beside its place and rename it: a killed process leaves the old file or the new one.
+
+    With ``durable`` the bytes are on the disk before the file has its name.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(partial, target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def sync(paths: Iterable[Path]) -> None:
+    """Have the bytes of files, or the names in folders, on the disk; what does not exist is passed over."""
+    for path in paths:
+        if path.exists():
+            handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
