@@ -14,7 +14,7 @@ def fresh(init):
     apply = jax.jit(lambda network: (network(view), network.encode(view)))
 
     def make(key):
-        network = init(key).network
+        network = init(key).learned.network
         return network, *apply(network)
 
     return make

@@ -309,7 +309,7 @@ def test_a_folder_that_cannot_be_written(tmp_path):
         ({"levels": 1}, "n_levels is 1"),
         ({"seed": -1}, "seed is -1"),
         ({"windows": -1}, "windows is -1"),
-        ({"episodes": 0}, "episodes is 0"),
+        ({"episodes": -1}, "episodes is -1, but cannot be negative"),
     ],
 )
 def test_a_config_that_cannot_run(change, message):
