@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from scout_rl.files.refusal import Refusal
+
 LOCK = ".lock"
 MOMENT = 2.0
 """Seconds for a process that is about to end, or that only looks, to let go."""
@@ -26,10 +28,10 @@ def alone(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / LOCK).open("ab")
     except OSError as error:
-        raise ValueError(f"the run folder {folder} cannot be written: {error.strerror}") from error
+        raise Refusal(f"the run folder {folder} cannot be written: {error.strerror}") from error
     with file:
         if not wait_for(file, MOMENT):
-            raise ValueError(
+            raise Refusal(
                 f"{folder} is being trained by another process: wait until that one ends, or choose another folder"
             )
         yield

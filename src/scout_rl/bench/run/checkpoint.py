@@ -21,10 +21,19 @@ from typing import Any, NamedTuple
 from scout_rl.files.archive import pack, unpack
 from scout_rl.files.atomic import sync, write_bytes
 from scout_rl.files.damage import DAMAGE, told
+from scout_rl.files.refusal import Refusal
+from scout_rl.files.shape import require_shape
 
 SCHEMA = 1
 KEPT = 2
 SHARED = "shared"
+MANIFEST = {
+    "window": int,
+    "identity": str,
+    "files": {...: str},
+    "shared": {...: str},
+    "meta": {"curriculum": {}, "environment_steps": int},
+}
 Arrays = Mapping[str, Any]
 
 
@@ -120,11 +129,11 @@ def at(folder: Path, window: int, identity: str, *, with_shared: bool = True) ->
     there = {int(path.name): path for path in _folders(folder)}
     if window not in there:
         kept = ", ".join(str(number) for number in there) or "none"
-        raise ValueError(f"{folder} has no checkpoint of window {window}; it has {kept}")
+        raise Refusal(f"{folder} has no checkpoint of window {window}; it has {kept}")
     try:
         return _read(there[window], identity, with_shared)
     except _DamagedError as damage:
-        raise ValueError(f"checkpoint {there[window]} is damaged ({damage})") from damage
+        raise Refusal(f"checkpoint {there[window]} is damaged ({damage})") from damage
 
 
 class _DamagedError(Exception):
@@ -144,7 +153,7 @@ class _Manifest(NamedTuple):
 def _read(path: Path, identity: str, with_shared: bool) -> Checkpoint:
     manifest = _manifest(path)
     if manifest.identity != identity:
-        raise ValueError(f"checkpoint {path} is of another config than the run's own config.json")
+        raise Refusal(f"checkpoint {path} is of another config than the run's own config.json")
     parts = {name.removesuffix(".npz"): _arrays(path / name, sha) for name, sha in manifest.files.items()}
     wanted = manifest.shared if with_shared else {}
     shared = {name: _arrays(path.parent / SHARED / f"{name}.npz", sha) for name, sha in wanted.items()}
@@ -155,15 +164,16 @@ def _manifest(path: Path) -> _Manifest:
     """Of the checkpoint in the folder ``path``; earlier versions wrote no hash of it."""
     try:
         found = json.loads((path / "manifest.json").read_text("utf-8"))
+        require_shape(found, MANIFEST)
         if found.pop("sha256", None) not in (None, _sha256(found)):
-            raise ValueError("it does not have its hash")
+            raise Refusal("it does not have its hash")
         schema = found["schema"]
         if schema == SCHEMA:
-            window, shared, meta = int(found["window"]), dict(found.get("shared", {})), dict(found["meta"])
-            return _Manifest(window, str(found["identity"]), dict(found["files"]), shared, meta)
+            shared = found.get("shared", {})
+            return _Manifest(found["window"], found["identity"], found["files"], shared, found["meta"])
     except DAMAGE as error:
         raise _DamagedError(f"manifest.json: {told(error)}") from error
-    raise ValueError(f"checkpoint {path} has schema {schema!r}, this version reads {SCHEMA}")
+    raise Refusal(f"checkpoint {path} has schema {schema!r}, this version reads {SCHEMA}")
 
 
 def _sha256(manifest: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ from scout_rl.bench.run.sources import as_begun
 from scout_rl.bench.run.store import Store, open_store
 from scout_rl.bench.run.threads import environment, lease_cores
 from scout_rl.files.lock import LOCK, is_held, wait_for
+from scout_rl.files.refusal import Refusal
 from scout_rl.records.stored import RUN, read_run
 
 PATIENCE = 60.0
@@ -173,7 +174,7 @@ def _alone(store: Store, name: str) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
         if not wait_for(file, PATIENCE):
-            raise ValueError(f"{path} is locked: another process trains this run")
+            raise Refusal(f"{path} is locked: another process trains this run")
         yield
 
 
