@@ -9,11 +9,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scout_rl.files.damage import DAMAGE, reading
+from scout_rl.files.damage import reading
 from scout_rl.files.refusal import Refusal
 from scout_rl.files.shape import require_shape
 from scout_rl.records import made_with
-from scout_rl.records.tables import CONFIG, CONFIG_SHAPE, EVENTS, WINDOWS, Records, read_records
+from scout_rl.records.tables import CONFIG, CONFIG_SHAPE, Records, read_records
 from scout_rl.records.tables import read_rows as read_table
 
 __all__ = ["RUN", "SOURCES", "check_run", "read_curriculum", "read_json", "read_run", "read_table"]
@@ -73,13 +73,6 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_curriculum(folder: Path) -> Records:
-    """The curriculum's own records; which file is at fault is looked for only when one is."""
+    """The curriculum's own records."""
     with reading(folder):
-        try:
-            return read_records(folder)
-        except DAMAGE:
-            if (folder / CONFIG).exists():
-                read_json(folder / CONFIG)
-            for name in (WINDOWS, EVENTS):
-                read_table(folder / name)
-            raise
+        return read_records(folder)

@@ -140,37 +140,26 @@ class _DamagedError(Exception):
     """What is wrong with a checkpoint's bytes."""
 
 
-class _Manifest(NamedTuple):
-    """What a manifest says, of this version's schema."""
-
-    window: int
-    identity: str
-    files: dict[str, str]
-    shared: dict[str, str]
-    meta: dict[str, Any]
-
-
 def _read(path: Path, identity: str, with_shared: bool) -> Checkpoint:
     manifest = _manifest(path)
-    if manifest.identity != identity:
+    if manifest["identity"] != identity:
         raise Refusal(f"checkpoint {path} is of another config than the run's own config.json")
-    parts = {name.removesuffix(".npz"): _arrays(path / name, sha) for name, sha in manifest.files.items()}
-    wanted = manifest.shared if with_shared else {}
+    parts = {name.removesuffix(".npz"): _arrays(path / name, sha) for name, sha in manifest["files"].items()}
+    wanted = manifest["shared"] if with_shared else {}
     shared = {name: _arrays(path.parent / SHARED / f"{name}.npz", sha) for name, sha in wanted.items()}
-    return Checkpoint(manifest.window, parts, manifest.meta, shared, manifest.shared)
+    return Checkpoint(manifest["window"], parts, manifest["meta"], shared, manifest["shared"])
 
 
-def _manifest(path: Path) -> _Manifest:
+def _manifest(path: Path) -> dict[str, Any]:
     """Of the checkpoint in the folder ``path``; earlier versions wrote no hash of it."""
     try:
-        found = json.loads((path / "manifest.json").read_text("utf-8"))
+        found: dict[str, Any] = json.loads((path / "manifest.json").read_text("utf-8"))
         require_shape(found, MANIFEST)
         if found.pop("sha256", None) not in (None, _sha256(found)):
             raise Refusal("it does not have its hash")
         schema = found["schema"]
         if schema == SCHEMA:
-            shared = found.get("shared", {})
-            return _Manifest(found["window"], found["identity"], found["files"], shared, found["meta"])
+            return {"shared": {}, **{name: found[name] for name in MANIFEST if name != "shared" or name in found}}
     except DAMAGE as error:
         raise _DamagedError(f"manifest.json: {told(error)}") from error
     raise Refusal(f"checkpoint {path} has schema {schema!r}, this version reads {SCHEMA}")
@@ -193,7 +182,7 @@ def _arrays(path: Path, expected: str) -> dict[str, Any]:
 def _drop_unnamed(folder: Path) -> None:
     """Remove shared files that no checkpoint names; where a manifest cannot be read, nothing is removed."""
     try:
-        named = {f"{name}.npz" for path in _folders(folder) for name in _manifest(path).shared}
+        named = {f"{name}.npz" for path in _folders(folder) for name in _manifest(path)["shared"]}
     except (_DamagedError, ValueError):
         return
     for path in (folder / SHARED).glob("*"):
