@@ -9,7 +9,7 @@ BELOW_RUN = {"files", "rules", "records", "curriculum", "codecs", "ladders"}
 FLOW = {
     # the ground floor: a library for anyone's training
     "files": set(),
-    "rules": set(),
+    "rules": {"files"},
     "records": {"files", "rules"},
     "curriculum": {"files", "rules", "records"},
     "simulate": {"rules", "curriculum"},

@@ -1,6 +1,7 @@
 """The command line: what a newcomer types, what it prints, what it leaves behind."""
 
 import csv
+import errno
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from scout_rl.cli import READER_LEFT, main
+from scout_rl.files.refusal import Refusal
 
 QUEUE = Path(__file__).parents[2] / "campaigns/evidence.toml"
 
@@ -138,3 +140,19 @@ def test_every_flag_of_train_with_one_value_is_known():
     given = inspect.signature(train.train_command(["train"])).parameters
     flags = {f"--{names.get(name, name).replace('_', '-')}" for name in given} - {"--setting"}
     assert flags - {"--constants", "--learner"} == train.ONE_VALUE
+
+
+@pytest.mark.parametrize(("code", "refused"), [(errno.ENOSPC, True), (errno.EROFS, True), (errno.ENOENT, False)])
+def test_only_what_the_disk_refuses_cannot_be_written(tmp_path, monkeypatch, code, refused):
+    """Any other error of the system in a training is a mistake of ours, and stays what it is."""
+    pytest.importorskip("jax")
+    from scout_rl.bench.run import train
+    from scout_rl.bench.run.config import RunConfig
+    from scout_rl.commands.train import run
+
+    def fail(*given, **named):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(train, "train", fail)
+    with pytest.raises(Refusal if refused else FileNotFoundError, match=os.strerror(code)):
+        run(RunConfig(setting="doorkey-small"), tmp_path / "run")

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 RULES = ("scout", "anneal", "target")
+AT_A_TIME = 2
 SHOWN = ("rule", "final", "worst", "AUC")
 """What columns of the report's table begin with that say something of one seed."""
 
@@ -27,7 +28,7 @@ def demo(
     from scout_rl.bench.campaign.conduct import missing, survey
     from scout_rl.bench.campaign.engine import Pool
     from scout_rl.bench.campaign.file import Run
-    from scout_rl.bench.campaign.machine import n_workers
+    from scout_rl.bench.hardware import n_threads
     from scout_rl.bench.run.config import RunConfig
     from scout_rl.bench.run.path import run_name
     from scout_rl.bench.run.store import open_store
@@ -40,9 +41,8 @@ def demo(
     place = str(out / "runs")
     store = open_store(place)
     standing = survey(runs, store, None)
-    code = carry_out(
-        console, runs, missing(runs, standing), standing, store, lambda: Pool(place, min(3, n_workers(1)), 1)
-    )
+    todo = missing(runs, standing)
+    code = carry_out(console, runs, todo, standing, store, lambda: Pool(place, AT_A_TIME, n_threads()))
     if code:
         return code
     folders = [store.home(run.name) for run in runs]

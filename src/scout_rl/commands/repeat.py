@@ -10,6 +10,8 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from scout_rl.files.refusal import Refusal
+
 
 def repeat(
     record: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RECORD")],
@@ -33,7 +35,7 @@ def repeat(
     from scout_rl.commands.bars import bar_of
 
     if threads < 0:
-        raise ValueError(f"--threads is {threads}, but cannot be negative")
+        raise Refusal(f"--threads is {threads}, but cannot be negative")
     console = Console(highlight=False, markup=False, soft_wrap=True)
     stored = read(record, windows)
     config = stored.about["config"]

@@ -12,6 +12,8 @@ from scout_rl.bench.ladders import SOURCES
 from scout_rl.bench.run.sinks import Sink, Track, open_sink
 from scout_rl.bench.settings.settings import SETTINGS, setting
 from scout_rl.commands.bars import bar_of
+from scout_rl.files.atomic import UNWRITABLE
+from scout_rl.files.refusal import Refusal
 
 if TYPE_CHECKING:
     from scout_rl.bench.run.config import RunConfig
@@ -148,7 +150,9 @@ def run(config: "RunConfig", path: Path, track: Track = "none", console: Console
             train(config, path, watch=watch, say=console.print)
             stopped = False
         except OSError as error:
-            raise ValueError(
+            if error.errno not in UNWRITABLE:
+                raise
+            raise Refusal(
                 f"{path} cannot be written ({error.strerror}); what was saved is whole, "
                 "and the same command continues it"
             ) from error

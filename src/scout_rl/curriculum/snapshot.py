@@ -17,6 +17,8 @@ from scout_rl.curriculum import checks as outcome_checks
 from scout_rl.files.archive import pack, unpack
 from scout_rl.files.atomic import write_bytes
 from scout_rl.files.damage import reading
+from scout_rl.files.refusal import Refusal
+from scout_rl.files.shape import require_shape
 from scout_rl.records.tables import SCHEMA as RECORDS_SCHEMA
 from scout_rl.records.tables import RecordWriter
 from scout_rl.rules.cells import Outcomes
@@ -80,18 +82,18 @@ def take(curriculum: Curriculum) -> dict[str, Any]:
 def read(curriculum: Curriculum, given: dict[str, Any]) -> Restored:
     """Check a state dict against the curriculum that is to continue from it."""
     if not isinstance(given, dict) or "schema" not in given:
-        raise ValueError("this is no curriculum's state dict: it has no schema")
+        raise Refusal("this is no curriculum's state dict: it has no schema")
     if given["schema"] != SCHEMA:
-        raise ValueError(f"the state dict has schema {given['schema']!r}, this version reads {SCHEMA}")
+        raise Refusal(f"the state dict has schema {given['schema']!r}, this version reads {SCHEMA}")
     missing = {"hash", "about", "windows", "generator", "arrays"} - given.keys()
     if missing:
-        raise ValueError(f"the state dict has no {sorted(missing)[0]!r}")
+        raise Refusal(f"the state dict has no {sorted(missing)[0]!r}")
     _same_identity(given["about"], _identity(curriculum))
     if given["hash"] != _hash(given["about"]):
-        raise ValueError("the state dict's hash does not fit its own description: it was altered")
+        raise Refusal("the state dict's hash does not fit its own description: it was altered")
     windows = given["windows"]
     if not isinstance(windows, int) or windows < 0:
-        raise ValueError(f"the state dict's windows is {windows!r}, but must be a count")
+        raise Refusal(f"the state dict's windows is {windows!r}, but must be a count")
     state = _unflatten(curriculum.state, given["arrays"], "state")
     _check_state(curriculum, state, windows)
     waiting = _waiting(curriculum, given["arrays"])
@@ -113,6 +115,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     content = Path(path).read_bytes()
     with reading(path, "is no saved curriculum, or is damaged"):
         arrays, meta = unpack(content, _META)
+        require_shape(meta, {})
     return {**meta, "arrays": arrays}
 
 
@@ -130,7 +133,7 @@ def check_digest(records: RecordWriter, restored: Restored) -> None:
     for row in records.rows()[: restored.windows]:
         found = digest(found, row["context"], row["level"], row["success"])
     if found != restored.digest:
-        raise ValueError(
+        raise Refusal(
             f"log_dir {records.folder} holds records of another run than the state that is loaded; choose the run's "
             "own folder, or an empty one"
         )
@@ -142,11 +145,11 @@ def check_records(records: RecordWriter, windows: int) -> None:
         records.check()
         return
     if records.windows > windows:
-        raise ValueError(
+        raise Refusal(
             f"log_dir {records.folder} already holds windows up to {records.windows - 1}; continue them with "
             f"load_state_dict, or choose an empty folder"
         )
-    raise ValueError(
+    raise Refusal(
         f"log_dir {records.folder} stops at window {records.windows - 1}, but the curriculum is at {windows}: "
         f"choose an empty folder"
     )
@@ -166,18 +169,18 @@ def _hash(about: dict[str, Any]) -> str:
 
 def _same_identity(there: Any, here: dict[str, Any]) -> None:
     if not isinstance(there, dict) or not isinstance(there.get("rule"), dict):
-        raise ValueError("the state dict does not say which rule it is of")
+        raise Refusal("the state dict does not say which rule it is of")
     rule_there, rule_here = there["rule"], here["rule"]
     if rule_there.get("key") != rule_here["key"]:
-        raise ValueError(f"the state is of rule {rule_there.get('key')!r}, this curriculum's is {rule_here['key']!r}")
+        raise Refusal(f"the state is of rule {rule_there.get('key')!r}, this curriculum's is {rule_here['key']!r}")
     for name in sorted(rule_here.keys() | rule_there.keys()):
         if rule_there.get(name) != rule_here.get(name):
-            raise ValueError(
+            raise Refusal(
                 f"the state's rule has {name}={rule_there.get(name)!r}, this curriculum's {rule_here.get(name)!r}"
             )
     for name in ("n_contexts", "n_levels", "window", "oracle_group"):
         if there.get(name) != here.get(name):
-            raise ValueError(f"the state has {name} {there.get(name)!r}, this curriculum {here.get(name)!r}")
+            raise Refusal(f"the state has {name} {there.get(name)!r}, this curriculum {here.get(name)!r}")
 
 
 def _flatten(state: Any, prefix: str = "") -> dict[str, Any]:
@@ -207,27 +210,27 @@ def _unflatten(like: Any, arrays: dict[str, Any], prefix: str) -> Any:
 
 def _array(arrays: dict[str, Any], name: str, dtype: np.dtype[Any], shape: tuple[int, ...] | None) -> Any:
     if not isinstance(arrays, dict) or name not in arrays:
-        raise ValueError(f"the state dict has no array {name!r}")
+        raise Refusal(f"the state dict has no array {name!r}")
     array = np.array(arrays[name])
     if array.dtype != dtype or (shape is not None and array.shape != shape):
-        raise ValueError(
+        raise Refusal(
             f"the state dict's {name!r} is {array.dtype}{list(array.shape)}, "
             f"but must be {dtype}{'' if shape is None else list(shape)}"
         )
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError(f"the state dict's {name!r} holds a number that is not finite")
+        raise Refusal(f"the state dict's {name!r} holds a number that is not finite")
     return array
 
 
 def _check_state(curriculum: Curriculum, state: Any, windows: int) -> None:
     if int(state.statistics.window) != windows:
-        raise ValueError(f"the state dict says {windows} windows, its statistics {int(state.statistics.window)}")
+        raise Refusal(f"the state dict says {windows} windows, its statistics {int(state.statistics.window)}")
     if (state.statistics.evidence < 0).any():
-        raise ValueError("the state dict holds a negative evidence count")
+        raise Refusal("the state dict holds a negative evidence count")
     level = curriculum.rule.frontier(state)
     if level is not None and ((level < 0) | (level >= curriculum.n_levels)).any():
         context = int(np.argmax((level < 0) | (level >= curriculum.n_levels)))
-        raise ValueError(f"the state dict's frontier of context {context} is {level[context]}, off the ladder")
+        raise Refusal(f"the state dict's frontier of context {context} is {level[context]}, off the ladder")
 
 
 def _waiting(curriculum: Curriculum, arrays: dict[str, Any]) -> list[outcome_checks.One]:
@@ -235,13 +238,13 @@ def _waiting(curriculum: Curriculum, arrays: dict[str, Any]) -> list[outcome_che
     found = Outcomes(*(_array(arrays, f"waiting.{n}", v.dtype, None) for n, v in like._asdict().items()))
     lengths = {array.shape for array in found}
     if len(lengths) != 1 or found.context.ndim != 1 or len(found.context) >= curriculum.window:
-        raise ValueError("the state dict's waiting outcomes do not fit a window")
+        raise Refusal("the state dict's waiting outcomes do not fit a window")
     for values, n, name in (
         (found.context, curriculum.n_contexts, "context"),
         (found.level, curriculum.n_levels, "level"),
     ):
         if ((values < 0) | (values >= n)).any():
-            raise ValueError(f"the state dict's waiting outcomes name an unknown {name}")
+            raise Refusal(f"the state dict's waiting outcomes name an unknown {name}")
     columns = (column.tolist() for column in found[:4])
     return [outcome_checks.One(*one) for one in zip(*columns, strict=True)]
 
@@ -251,5 +254,5 @@ def _generator(given: Any) -> dict[str, Any]:
     try:
         trial.state = given
     except (TypeError, ValueError, KeyError) as error:
-        raise ValueError(f"the state dict's generator is not usable: {error}") from None
+        raise Refusal(f"the state dict's generator is not usable: {error}") from None
     return dict(trial.state)

@@ -10,8 +10,12 @@ import hashlib
 import io
 import json
 import os
+import struct
+import tokenize
 import zipfile
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +24,20 @@ from numpy.typing import NDArray
 
 from scout_rl.files.atomic import write_bytes
 from scout_rl.files.damage import DAMAGE, told
+from scout_rl.files.refusal import Refusal
+from scout_rl.files.shape import require_shape
 
 Array = NDArray[Any]
 
 META = "__meta__"
 """The entry that holds the JSON part, as bytes."""
+
+
+WRONG_BYTES = (
+    ValueError, LookupError, TypeError, OSError, EOFError, NotImplementedError, SyntaxError, RuntimeError, MemoryError,
+    OverflowError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What zipfile and NumPy raise on wrong bytes: encryption, versions and headers that nobody wrote among it."""
 
 
 def content_hash(arrays: Mapping[str, Array], meta: Mapping[str, Any]) -> str:
@@ -45,19 +58,38 @@ def pack(arrays: Mapping[str, Any], entry: str = "", value: object = None, *, co
         for name, values in {**described, **arrays}.items():
             array = np.asarray(values)
             if array.dtype.hasobject:
-                raise ValueError(f"array {name!r} holds Python objects, which cannot be saved without pickle.")
+                raise Refusal(f"array {name!r} holds Python objects, which cannot be saved without pickle.")
             with archive.open(f"{name}.npy", "w", force_zip64=True) as place:
                 np.lib.format.write_array(place, array, allow_pickle=False)
     return file.getvalue()
 
 
 def unpack(content: bytes, entry: str = "") -> tuple[dict[str, Array], Any]:
-    """The arrays and the JSON value that `pack` was given."""
-    if not zipfile.is_zipfile(io.BytesIO(content)):
-        raise ValueError("it is not a zip file")
-    with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
+    """The arrays and the JSON value that `pack` was given; whatever wrong bytes raise is a refusal."""
+    arrays = {}
+    with _opened(content) as file:
+        for name in file.namelist():
+            with file.open(name) as place:
+                arrays[name.removesuffix(".npy")] = np.lib.format.read_array(place, allow_pickle=False)
     return arrays, json.loads(arrays.pop(entry).tobytes()) if entry else None
+
+
+def has_entry(content: bytes, entry: str) -> bool:
+    """Whether `pack` was given a value under this name."""
+    with _opened(content) as file:
+        return f"{entry}.npy" in file.namelist()
+
+
+@contextmanager
+def _opened(content: bytes) -> Iterator[zipfile.ZipFile]:
+    """The zip file. Nothing but zipfile's and NumPy's own code belongs into this context: its faults are the bytes'."""
+    if not zipfile.is_zipfile(io.BytesIO(content)):
+        raise Refusal("it is not a zip file")
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as file:
+            yield file
+    except WRONG_BYTES as error:
+        raise Refusal(told(error)) from error
 
 
 def archive_bytes(arrays: Mapping[str, Array], meta: Mapping[str, Any]) -> tuple[bytes, str]:
@@ -74,7 +106,7 @@ def write_archive(path: str | os.PathLike[str], arrays: Mapping[str, Array], met
 
 
 def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, Any], str]:
-    """The arrays, the JSON part and the hash of a file; a damaged one is a ``ValueError`` of one sentence."""
+    """The arrays, the JSON part and the hash of a file; a damaged one is refused."""
     return parse_archive(Path(path).read_bytes(), str(path))
 
 
@@ -82,11 +114,12 @@ def parse_archive(content: bytes, name: str) -> tuple[dict[str, Array], dict[str
     """As :func:`read_archive`, from the file's content; ``name`` is what an error calls it."""
     try:
         arrays, envelope = unpack(content, META)
+        require_shape(envelope, {"meta": {}, "sha256": str})
         meta, sha256 = envelope["meta"], envelope["sha256"]
     except DAMAGE as error:
-        raise ValueError(f"{name} is damaged, or no file of ours: {told(error)}") from error
+        raise Refusal(f"{name} is damaged, or no file of ours: {told(error)}") from error
     if content_hash(arrays, meta) != sha256:
-        raise ValueError(f"{name} is damaged: its content does not match its hash {str(sha256)[:12]}.")
+        raise Refusal(f"{name} is damaged: its content does not match its hash {str(sha256)[:12]}.")
     return arrays, meta, sha256
 
 

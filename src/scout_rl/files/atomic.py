@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
+
+UNWRITABLE = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO),
+    *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR),
+}
+"""How a disk refuses bytes: it is full, broken or not ours, or something is in the way."""
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes, *, durable: bool = False) -> None:

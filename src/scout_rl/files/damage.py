@@ -1,24 +1,23 @@
-"""What reading a file with wrong bytes raises, and the one sentence that it becomes."""
+"""What reading a file with wrong bytes raises, and the one sentence that it becomes.
+
+Our own mistakes (``TypeError``, ``AttributeError`` and the like) are not among it: they show their traceback. So
+whoever reads JSON checks its shape first (`shape.py`).
+"""
 
 from __future__ import annotations
 
-import struct
-import tokenize
-import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-DAMAGE = (
-    ValueError, LookupError, TypeError, AttributeError, OSError, EOFError, NotImplementedError, SyntaxError,
-    RuntimeError, MemoryError, OverflowError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
-"""What NumPy, zipfile and json raise on wrong bytes, and plain Python on what they then make of them."""
+from scout_rl.files.refusal import Refusal
+
+DAMAGE = (ValueError, LookupError, OverflowError, OSError)
+"""What json and `archive.unpack` raise on wrong bytes, what the disk does, and content that lacks a part."""
 
 
 @contextmanager
 def reading(path: object, otherwise: str = "is damaged") -> Iterator[None]:
-    """Make anything that wrong bytes raise in here a ``ValueError`` that names the path.
+    """Make anything that wrong bytes raise in here a refusal that names the path.
 
     A ``ValueError`` that begins with it, or with a file below it, stays as it is. Only reading belongs in here.
     """
@@ -27,7 +26,7 @@ def reading(path: object, otherwise: str = "is damaged") -> Iterator[None]:
     except DAMAGE as error:
         if isinstance(error, ValueError) and str(error).startswith(str(path)):
             raise
-        raise ValueError(f"{path} {otherwise}: {told(error)}") from error
+        raise Refusal(f"{path} {otherwise}: {told(error)}") from error
 
 
 def told(error: BaseException) -> str:

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from scout_rl.files.refusal import Refusal
+
 LOCK = ".lock"
 MOMENT = 2.0
 """Seconds for a process that is about to end, or that only looks, to let go."""
@@ -24,25 +26,25 @@ def alone(folder: Path) -> Iterator[None]:
     """Hold the lock of a run folder, which is made where there is none; refuse one that another process holds."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / LOCK).open("ab")
+        (folder / LOCK).touch()
     except OSError as error:
-        raise ValueError(f"the run folder {folder} cannot be written: {error.strerror}") from error
-    with file:
-        if not wait_for(file, MOMENT):
-            raise ValueError(
-                f"{folder} is being trained by another process: wait until that one ends, or choose another folder"
-            )
+        raise Refusal(f"the run folder {folder} cannot be written: {error.strerror}") from error
+    taken = f"{folder} is being trained by another process: wait until that one ends, or choose another folder"
+    with hold(folder / LOCK, MOMENT, taken):
         yield
 
 
-def wait_for(file: IO[bytes], seconds: float) -> bool:
-    """Take the lock of an open file, within so many seconds; whether that went well."""
+@contextmanager
+def hold(path: Path, seconds: float, taken: str) -> Iterator[None]:
+    """Hold the lock of a file; where it cannot be had within so many seconds, refuse with the sentence ``taken``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + seconds
-    while not _taken(file):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True
+    with path.open("ab") as file:
+        while not _taken(file):
+            if time.monotonic() > deadline:
+                raise Refusal(taken)
+            time.sleep(0.1)
+        yield
 
 
 def is_held(path: Path) -> bool:

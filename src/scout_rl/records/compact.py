@@ -16,12 +16,22 @@ from numpy.typing import NDArray
 from scout_rl.files import archive
 from scout_rl.files.atomic import write_bytes
 from scout_rl.files.damage import reading
+from scout_rl.files.refusal import Refusal
+from scout_rl.files.shape import require_shape
 from scout_rl.records.evaluations import check_means, check_times, read_evaluations
-from scout_rl.records.stored import check_run, read_curriculum, read_json, read_run, read_table
+from scout_rl.records.stored import LADDER_SHAPE, check_run, read_curriculum, read_json, read_run, read_table
 
 SCHEMA = 1
 KINDS = ("advance", "retreat", "antistall")
 _ABOUT = "about.json"
+NOTE = {"run": {}, "group_names": [str], "rollouts": int, "held_out": int, "seconds": float}
+ARRAYS = {
+    **dict.fromkeys(("context", "level", "frontier", "moves"), ("i", 2)),
+    **dict.fromkeys(("success", "outcomes"), ("u", 2)),
+    **dict.fromkeys(("evaluated_at", "environment_steps"), ("i", 1)),
+    "groups": ("f", 2),
+}
+"""The kind of number and the dimensions of each array."""
 
 
 class CompactRun(NamedTuple):
@@ -67,15 +77,15 @@ def _contents(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     budget = about["config"]["windows"]
     evaluations = read_evaluations(folder, about, min(len(records.windows), len(timing)))
     if len(records.windows) != budget or not evaluations or evaluations[-1]["window"] != budget:
-        raise ValueError(f"{folder} has {len(records.windows)} of {budget} windows: only a finished run is packed")
+        raise Refusal(f"{folder} has {len(records.windows)} of {budget} windows: only a finished run is packed")
     moves = [(event.window, event.context, KINDS.index(event.kind)) for event in records.events]
     arrays: dict[str, Any] = {
         "context": np.array([row["context"] for row in records.windows], np.int16),
         "level": np.array([row["level"] for row in records.windows], np.int8),
-        "success": np.packbits([row["success"] for row in records.windows], axis=1),
+        "success": np.packbits(np.array([row["success"] for row in records.windows], bool), axis=1),
         "moves": np.array(moves, np.int32).reshape(-1, 3),
         "evaluated_at": np.array([row["window"] for row in evaluations], np.int32),
-        "outcomes": np.packbits([row["outcomes"] for row in evaluations], axis=1),
+        "outcomes": np.packbits(np.array([row["outcomes"] for row in evaluations], bool), axis=1),
         "groups": np.array([list(row["groups"].values()) for row in evaluations]),
         "environment_steps": np.array([row["environment_steps"] for row in metrics], np.int64),
     }
@@ -97,15 +107,21 @@ def _contents(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 def unpack(path: Path) -> CompactRun:
     """Read what `pack` wrote; anything else is a ``ValueError`` of one sentence that names the path."""
     if not path.exists():
-        raise ValueError(f"{path} does not exist")
+        raise Refusal(f"{path} does not exist")
     with reading(path, "is no compact record, or a damaged one"):
         return _parse(path, path.read_bytes())
 
 
 def _parse(path: Path, content: bytes) -> CompactRun:
     arrays, note = archive.unpack(content, _ABOUT)
+    require_shape(note, NOTE)
+    if note.get("ladder") is not None:
+        require_shape(note["ladder"], LADDER_SHAPE, "'ladder'")
+    for name, array in arrays.items():
+        if (array.dtype.kind, array.ndim) != ARRAYS.get(name, (array.dtype.kind, array.ndim)):
+            raise Refusal(f"its array {name!r} is {array.dtype}{list(array.shape)}")
     if note.get("compact_schema") != SCHEMA:
-        raise ValueError(f"{path} has compact schema {note.get('compact_schema')!r}, this version reads {SCHEMA}")
+        raise Refusal(f"{path} has compact schema {note.get('compact_schema')!r}, this version reads {SCHEMA}")
     check_run(note["run"])
     run = _run(arrays, note)
     _fits(run)
@@ -136,12 +152,12 @@ def _fits(run: CompactRun) -> None:
     lengths = {len(array) for array in (run.level, run.success, frontier, run.environment_steps)}
     lengths.add(run.about["config"]["windows"])
     if lengths != {windows} or not windows:
-        raise ValueError(f"its arrays have {', '.join(map(str, sorted(lengths | {windows})))} windows")
+        raise Refusal(f"its arrays have {', '.join(map(str, sorted(lengths | {windows})))} windows")
     if run.level.shape[1] != rollouts or run.success.shape[1] != rollouts:
-        raise ValueError("its cells and their success are not of the same rollouts")
+        raise Refusal("its cells and their success are not of the same rollouts")
     lengths = {len(array) for array in (run.outcomes, *run.groups.values())}
     if lengths != {len(run.evaluated_at)} or run.moves.shape[1] != 3:
-        raise ValueError("its evaluations or moves are cut")
+        raise Refusal("its evaluations or moves are cut")
     check_times(run.about["config"], run.evaluated_at.tolist(), windows)
     check_means(run.about, run.evaluated_at.tolist(), run.outcomes, run.groups)
 

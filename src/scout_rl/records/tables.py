@@ -24,11 +24,45 @@ from numpy.typing import NDArray
 
 from scout_rl.files.atomic import sync, write_bytes
 from scout_rl.files.damage import reading
+from scout_rl.files.refusal import Refusal
+from scout_rl.files.shape import require_shape
 from scout_rl.rules.cells import Event
 
 SCHEMA = 1
 CONFIG, WINDOWS, EVENTS, FRONTIER = "config.json", "windows.jsonl", "events.jsonl", "frontier.int8"
 EVALUATIONS = "evaluations.jsonl"
+CONFIG_SHAPE = {
+    "rule": {"key": str},
+    "n_contexts": int,
+    "n_levels": int,
+    "window": int,
+    "seed": int,
+    "has_frontier": bool,
+    "name": str,
+    "versions": {...: str},
+}
+ROWS: dict[str, Any] = {
+    WINDOWS: {"window": int, "context": [int], "level": [int], "success": [int], "signal": [float]},
+    EVENTS: {
+        "window": int,
+        "context": int,
+        "kind": str,
+        "from_level": int,
+        "to_level": int,
+        "success_average": float,
+        "evidence": float,
+    },
+    EVALUATIONS: {
+        "window": int,
+        "environment_steps": int,
+        "success": float,
+        "groups": {...: float},
+        "outcomes": [float],
+    },
+    "metrics.jsonl": {"window": int, "environment_steps": int},
+    "timing.jsonl": {"window": int, "seconds": float},
+}
+"""The shape of a row, by the table's file name."""
 
 
 class Records(NamedTuple):
@@ -61,10 +95,10 @@ class JsonLines:
 
     def cut(self, windows: int) -> None:
         """Keep only the rows before the first one of window ``windows`` or later."""
-        size = 0
+        size, lines = 0, _complete_lines(self.path)
         with reading(self.path):
-            for line in _complete_lines(self.path):
-                if json.loads(line)["window"] >= windows:
+            for line, row in zip(lines, parse_rows(lines, self.path.name), strict=True):
+                if row["window"] >= windows:
                     break
                 size += len(line)
         _truncate(self.path, size)
@@ -82,7 +116,7 @@ class RecordWriter:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._claim()
         except OSError as error:
-            raise ValueError(f"log_dir {self.folder} cannot be written: {error.strerror}") from error
+            raise Refusal(f"log_dir {self.folder} cannot be written: {error.strerror}") from error
         self._windows, self._events = JsonLines(self.folder / WINDOWS), JsonLines(self.folder / EVENTS)
         self.evaluations = JsonLines(self.folder / EVALUATIONS)
         rows = self._windows.rows()
@@ -130,7 +164,7 @@ class RecordWriter:
         keep = 0 if self.first is None else max(0, min(windows, self.windows) - self.first)
         there = self._frontiers()
         if there is not None and (there < keep or (windows > self.windows and there > keep + 1)):
-            raise ValueError(self._lost(there, keep))
+            raise Refusal(self._lost(there, keep))
         cut_records(self.folder, windows if keep else 0, frontier_bytes=keep * self.width)
         self.first = self.first if keep else None
         self.windows = min(windows, self.windows) if keep else 0
@@ -145,7 +179,7 @@ class RecordWriter:
         self._require_sole()
         there, kept = self._frontiers(), 0 if self.first is None else self.windows - self.first
         if there not in (None, kept):
-            raise ValueError(self._lost(there, kept))
+            raise Refusal(self._lost(there, kept))
 
     def sync(self) -> None:
         """Have every row on the disk, before a state is that knows of them."""
@@ -153,9 +187,7 @@ class RecordWriter:
 
     def _require_sole(self) -> None:
         if self._windows.size() != self._size:
-            raise ValueError(
-                f"log_dir {self.folder} is written by another curriculum too: give each a folder of its own"
-            )
+            raise Refusal(f"log_dir {self.folder} is written by another curriculum too: give each a folder of its own")
 
     def _frontiers(self) -> int | None:
         """Whole rows of frontiers in their file; None for rules without one."""
@@ -175,7 +207,7 @@ class RecordWriter:
             there = _load_config(path)
             for name in ("rule", "n_contexts", "n_levels", "window", "seed", "name"):
                 if there.get(name) != self.config.get(name):
-                    raise ValueError(
+                    raise Refusal(
                         f"log_dir {self.folder} holds records of another curriculum: {name} is {there.get(name)!r} "
                         f"there and {self.config.get(name)!r} here"
                     )
@@ -194,25 +226,23 @@ def read_records(folder: str | os.PathLike[str]) -> Records:
     """Read a folder; rows that a crash left incomplete are not returned, and the files are not touched."""
     folder = Path(folder)
     if not (folder / CONFIG).exists():
-        raise ValueError(f"{folder} holds no records: there is no {CONFIG} in it")
+        raise Refusal(f"{folder} holds no records: there is no {CONFIG} in it")
     config = _load_config(folder / CONFIG)
     windows = read_rows(folder / WINDOWS)
     for before, row in itertools.pairwise(windows):
         if row["window"] != before["window"] + 1:
-            raise ValueError(
+            raise Refusal(
                 f"{folder / WINDOWS} has window {row['window']} after {before['window']}: two runs wrote into it"
             )
     last = windows[-1]["window"] if windows else -1
-    events = [Event(**row) for row in read_rows(folder / EVENTS)]
+    events = [Event(*(row[name] for name in Event._fields)) for row in read_rows(folder / EVENTS)]
     frontier = None
     if config["has_frontier"]:
         width = int(config["n_contexts"])
         path = folder / FRONTIER
         raw = np.fromfile(path, np.int8) if path.exists() else np.zeros(0, np.int8)
         if len(raw) < len(windows) * width:
-            raise ValueError(
-                f"{path} holds {len(raw) // width} windows, and {WINDOWS} {len(windows)}: it was cut or lost"
-            )
+            raise Refusal(f"{path} holds {len(raw) // width} windows, and {WINDOWS} {len(windows)}: it was cut or lost")
         frontier = raw[: len(windows) * width].reshape(-1, width)
     return Records(config, windows, [event for event in events if event.window <= last], frontier)
 
@@ -220,15 +250,26 @@ def read_records(folder: str | os.PathLike[str]) -> Records:
 def _load_config(path: Path) -> dict[str, Any]:
     with reading(path):
         config: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        require_shape(config, CONFIG_SHAPE)
         if config.get("schema") != SCHEMA:
-            raise ValueError(f"{path} has schema {config.get('schema')!r}, this version reads {SCHEMA}")
+            raise Refusal(f"{path} has schema {config.get('schema')!r}, this version reads {SCHEMA}")
     return config
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Every complete row of a table; the file is not touched."""
     with reading(path):
-        return [json.loads(line) for line in _complete_lines(path)]
+        return parse_rows(_complete_lines(path), path.name)
+
+
+def parse_rows(lines: Iterable[bytes], table: str) -> list[dict[str, Any]]:
+    """The rows of a table's lines."""
+    rows = []
+    for i, line in enumerate(lines):
+        row = json.loads(line)
+        require_shape(row, ROWS.get(table, {}), f"row {i + 1}")
+        rows.append(row)
+    return rows
 
 
 def _append(path: Path, data: bytes) -> None:
@@ -238,7 +279,7 @@ def _append(path: Path, data: bytes) -> None:
             left = left[file.write(left) :]
 
 
-def _complete_lines(path: Path) -> Iterable[bytes]:
+def _complete_lines(path: Path) -> list[bytes]:
     if not path.exists():
         return []
     return [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]

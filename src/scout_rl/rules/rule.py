@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from scout_rl.files.refusal import Refusal
 from scout_rl.rules.cells import Array, Outcomes
 
 State = Any
@@ -121,9 +122,9 @@ def _plain(value: Any) -> Any:
 
 
 def require(condition: bool, sentence: str) -> None:
-    """Raise ``ValueError(sentence)`` unless ``condition`` holds."""
+    """Raise ``Refusal(sentence)`` unless ``condition`` holds."""
     if not condition:
-        raise ValueError(sentence)
+        raise Refusal(sentence)
 
 
 def check_shape(n_contexts: int, n_levels: int) -> None:

@@ -19,8 +19,11 @@ from scout_rl.bench.run.config import RunConfig, difference
 from scout_rl.bench.run.sources import respelled
 from scout_rl.bench.run.store import Store
 from scout_rl.files.damage import reading
+from scout_rl.files.shape import require_shape
 from scout_rl.records.compact import unpack
 from scout_rl.records.stored import RUN
+from scout_rl.records.tables import parse_rows
+from scout_rl.rules.field_types import field_types, require_types
 
 CHANCES = 3
 """Failures after which a run is left alone."""
@@ -67,7 +70,9 @@ def status(run: Run, store: Store, results: Path | None = None) -> Status:
     about = store.read(f"{run.name}/{RUN}")
     if about is not None:
         with reading(f"{store.url}/{run.name}/{RUN}"):
-            differs = _difference(json.loads(about).get("config", {}), run, store)
+            stored = json.loads(about)
+            require_shape(stored, {"config": {}})
+            differs = _difference(stored.get("config", {}), run, store)
         if differs is not None:
             return Status(State.FAILED, 0, f"{store.url}/{run.name} holds another run: {differs}")
     if is_finished(run, store):
@@ -128,7 +133,9 @@ def failures(run: Run, store: Store) -> list[dict[str, Any]]:
     """Why it failed, a row a time."""
     kept = store.read(_failures(run))
     with reading(f"{store.url}/{_failures(run)}"):
-        return json.loads(kept) if kept else []
+        rows: list[dict[str, Any]] = json.loads(kept) if kept else []
+        require_shape(rows, [{"error": str}])
+    return rows
 
 
 def add_failure(run: Run, store: Store, error: str, times: int = 1) -> int:
@@ -154,7 +161,7 @@ def _rows(store: Store, name: str, last: int = 0) -> list[dict[str, Any]]:
     if data is not None and len(data) >= _TAIL:
         lines = lines[1:]
     with reading(f"{store.url}/{name}"):
-        return [json.loads(line) for line in lines[-last:]]
+        return parse_rows(lines[-last:], name.rsplit("/", 1)[-1])
 
 
 def _other(record: Path, run: Run, store: Store) -> str:
@@ -171,7 +178,10 @@ def _difference(there: dict[str, Any], run: Run, store: Store) -> str | None:
 
 def _whole(config: dict[str, Any]) -> dict[str, Any]:
     """A stored config with the fields that came after it at their defaults; as it is where it cannot be read today."""
+    if "setting" not in config or config.keys() - field_types(RunConfig).keys():
+        return config
     try:
+        require_types(RunConfig, config)
         return RunConfig(**config).as_dict()
-    except (TypeError, ValueError):
+    except ValueError:
         return config

@@ -21,10 +21,19 @@ from typing import Any, NamedTuple
 from scout_rl.files.archive import pack, unpack
 from scout_rl.files.atomic import sync, write_bytes
 from scout_rl.files.damage import DAMAGE, told
+from scout_rl.files.refusal import Refusal
+from scout_rl.files.shape import require_shape
 
 SCHEMA = 1
 KEPT = 2
 SHARED = "shared"
+MANIFEST = {
+    "window": int,
+    "identity": str,
+    "files": {...: str},
+    "shared": {...: str},
+    "meta": {"curriculum": {}, "environment_steps": int},
+}
 Arrays = Mapping[str, Any]
 
 
@@ -120,50 +129,40 @@ def at(folder: Path, window: int, identity: str, *, with_shared: bool = True) ->
     there = {int(path.name): path for path in _folders(folder)}
     if window not in there:
         kept = ", ".join(str(number) for number in there) or "none"
-        raise ValueError(f"{folder} has no checkpoint of window {window}; it has {kept}")
+        raise Refusal(f"{folder} has no checkpoint of window {window}; it has {kept}")
     try:
         return _read(there[window], identity, with_shared)
     except _DamagedError as damage:
-        raise ValueError(f"checkpoint {there[window]} is damaged ({damage})") from damage
+        raise Refusal(f"checkpoint {there[window]} is damaged ({damage})") from damage
 
 
 class _DamagedError(Exception):
     """What is wrong with a checkpoint's bytes."""
 
 
-class _Manifest(NamedTuple):
-    """What a manifest says, of this version's schema."""
-
-    window: int
-    identity: str
-    files: dict[str, str]
-    shared: dict[str, str]
-    meta: dict[str, Any]
-
-
 def _read(path: Path, identity: str, with_shared: bool) -> Checkpoint:
     manifest = _manifest(path)
-    if manifest.identity != identity:
-        raise ValueError(f"checkpoint {path} is of another config than the run's own config.json")
-    parts = {name.removesuffix(".npz"): _arrays(path / name, sha) for name, sha in manifest.files.items()}
-    wanted = manifest.shared if with_shared else {}
+    if manifest["identity"] != identity:
+        raise Refusal(f"checkpoint {path} is of another config than the run's own config.json")
+    parts = {name.removesuffix(".npz"): _arrays(path / name, sha) for name, sha in manifest["files"].items()}
+    wanted = manifest["shared"] if with_shared else {}
     shared = {name: _arrays(path.parent / SHARED / f"{name}.npz", sha) for name, sha in wanted.items()}
-    return Checkpoint(manifest.window, parts, manifest.meta, shared, manifest.shared)
+    return Checkpoint(manifest["window"], parts, manifest["meta"], shared, manifest["shared"])
 
 
-def _manifest(path: Path) -> _Manifest:
+def _manifest(path: Path) -> dict[str, Any]:
     """Of the checkpoint in the folder ``path``; earlier versions wrote no hash of it."""
     try:
-        found = json.loads((path / "manifest.json").read_text("utf-8"))
+        found: dict[str, Any] = json.loads((path / "manifest.json").read_text("utf-8"))
+        require_shape(found, MANIFEST)
         if found.pop("sha256", None) not in (None, _sha256(found)):
-            raise ValueError("it does not have its hash")
+            raise Refusal("it does not have its hash")
         schema = found["schema"]
         if schema == SCHEMA:
-            window, shared, meta = int(found["window"]), dict(found.get("shared", {})), dict(found["meta"])
-            return _Manifest(window, str(found["identity"]), dict(found["files"]), shared, meta)
+            return {"shared": {}, **{name: found[name] for name in MANIFEST if name != "shared" or name in found}}
     except DAMAGE as error:
         raise _DamagedError(f"manifest.json: {told(error)}") from error
-    raise ValueError(f"checkpoint {path} has schema {schema!r}, this version reads {SCHEMA}")
+    raise Refusal(f"checkpoint {path} has schema {schema!r}, this version reads {SCHEMA}")
 
 
 def _sha256(manifest: dict[str, Any]) -> str:
@@ -183,7 +182,7 @@ def _arrays(path: Path, expected: str) -> dict[str, Any]:
 def _drop_unnamed(folder: Path) -> None:
     """Remove shared files that no checkpoint names; where a manifest cannot be read, nothing is removed."""
     try:
-        named = {f"{name}.npz" for path in _folders(folder) for name in _manifest(path).shared}
+        named = {f"{name}.npz" for path in _folders(folder) for name in _manifest(path)["shared"]}
     except (_DamagedError, ValueError):
         return
     for path in (folder / SHARED).glob("*"):

@@ -26,6 +26,7 @@ from scout_rl.bench.settings.settings import setting
 from scout_rl.files.atomic import sync, write_bytes
 from scout_rl.files.cache import code_hash
 from scout_rl.files.lock import LOCK
+from scout_rl.files.refusal import Refusal
 from scout_rl.records.made_with import noted
 from scout_rl.records.stored import RUN, SCHEMA, read_run
 from scout_rl.records.tables import EVALUATIONS, JsonLines, cut_records
@@ -126,7 +127,7 @@ class RunFolder:
         try:
             write_bytes(self.path / RUN, (json.dumps(about, indent=1) + "\n").encode())
         except OSError as error:
-            raise ValueError(f"the run folder {self.path} cannot be written: {error.strerror}") from error
+            raise Refusal(f"the run folder {self.path} cannot be written: {error.strerror}") from error
 
 
 def drawn_from_seed(about: dict[str, Any]) -> bool:
@@ -153,9 +154,9 @@ def source() -> str:
 def _same_run(path: Path, there: dict[str, Any], about: dict[str, Any], say: Callable[[str], None]) -> None:
     differs = difference(there["config"], about["config"])
     if differs is not None:
-        raise ValueError(f"{path} holds another run: {differs}; choose another folder, or the same config")
+        raise Refusal(f"{path} holds another run: {differs}; choose another folder, or the same config")
     if there["bank_sha256"] != about["bank_sha256"]:
-        raise ValueError(f"{path} was trained on another bank: {there['bank_sha256'][:12]}… there")
+        raise Refusal(f"{path} was trained on another bank: {there['bank_sha256'][:12]}… there")
     for name, version in there["versions"].items():
         if about["versions"].get(name) != version:
             say(f"{path} was started with {name} {version}, this is {about['versions'].get(name)}: numbers may differ")

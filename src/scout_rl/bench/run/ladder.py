@@ -25,6 +25,7 @@ from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
 from scout_rl.files.archive import content_hash, read_archive, write_archive
 from scout_rl.files.atomic import write_bytes
+from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.sources import Sources
 
 LADDER, ABOUT = "ladder.npz", "ladder.json"
@@ -62,7 +63,7 @@ def run_ladder(
 def stored_ladder(path: Path) -> States:
     """The policy ladder in a run's folder; a missing or damaged one is a ``ValueError``."""
     if not (path / LADDER).exists():
-        raise ValueError(f"{path} has no {LADDER}: only a run with a policy ladder that was started keeps one.")
+        raise Refusal(f"{path} has no {LADDER}: only a run with a policy ladder that was started keeps one.")
     ladder, about, _ = read_archive(path / LADDER)
     if not (path / ABOUT).exists():
         _write_about(path, about)
@@ -118,21 +119,21 @@ def _require_source(run: _Run, setting_key: str, bank_sha256: str) -> None:
     try:
         about = read_run(run.path)
     except ValueError as error:
-        raise ValueError(f"{run.flag}: {error}") from error
+        raise Refusal(f"{run.flag}: {error}") from error
     theirs = about["config"]["setting"]
     if theirs != setting_key:
-        raise ValueError(f"{run.flag} {run.path} is a run of {theirs!r}, and a ladder of {setting_key!r} cannot use it")
+        raise Refusal(f"{run.flag} {run.path} is a run of {theirs!r}, and a ladder of {setting_key!r} cannot use it")
     if about["bank_sha256"] != bank_sha256:
-        raise ValueError(f"{run.flag} {run.path} was trained on another bank: {about['bank_sha256'][:12]}… there")
+        raise Refusal(f"{run.flag} {run.path} was trained on another bank: {about['bank_sha256'][:12]}… there")
     if not any((run.path / "checkpoints").glob("*/manifest.json")):
-        raise ValueError(f"{run.flag} {run.path} has no checkpoint: there is no policy to take a ladder from yet")
+        raise Refusal(f"{run.flag} {run.path} has no checkpoint: there is no policy to take a ladder from yet")
 
 
 def _require_same(path: Path, about: Mapping[str, Any]) -> None:
     """A ladder that is built anew in the middle of a run has to be the one that the run began with."""
     there = json.loads(path.read_text())
     if there["sha256"] != about["sha256"]:
-        raise ValueError(
+        raise Refusal(
             f"the run began with ladder {there['sha256'][:12]}, and its sources now give {about['sha256'][:12]}: "
             f"restore {path.with_name(LADDER)}, or start in another folder"
         )

@@ -28,9 +28,11 @@ from scout_rl.bench.run.worker import WorkerProcess, job
 from scout_rl.bench.settings.bank import pinned_hashes
 from scout_rl.bench.settings.settings import setting
 from scout_rl.files.damage import reading
+from scout_rl.files.refusal import Refusal
 from scout_rl.records.compact import unpack
 from scout_rl.records.made_with import makers
 from scout_rl.records.stored import RUN, read_run
+from scout_rl.rules.field_types import require_types
 
 PREFIX = "scout-repeat-"
 DEPENDS_ON = {"source": "source", "device": "device", "processor": "processor", "threads": "number of threads"}
@@ -58,7 +60,7 @@ class Stored(NamedTuple):
 def read(path: Path, windows: int) -> Stored:
     """The first windows of a compact record or of a run folder, as many as are there."""
     if windows < 1:
-        raise ValueError(f"--windows is {windows}, but must be at least 1")
+        raise Refusal(f"--windows is {windows}, but must be at least 1")
     with reading(path):
         if path.is_dir():
             about, closed = read_run(path), min(windows, windows_in(path))
@@ -68,7 +70,7 @@ def read(path: Path, windows: int) -> Stored:
             about, closed = record.about, min(windows, len(record.context))
             rows = of_record(record, closed)
     if closed == 0:
-        raise ValueError(f"{path} holds no closed window yet: there is nothing to repeat")
+        raise Refusal(f"{path} holds no closed window yet: there is nothing to repeat")
     return Stored(path, about, closed, rows)
 
 
@@ -81,13 +83,14 @@ def config_of(stored: Stored) -> RunConfig:
         fields = dict(stored.about["config"])
         unknown = sorted(set(fields) - {field.name for field in dataclasses.fields(RunConfig)})
         if unknown:
-            raise ValueError(f"{stored.path} is of another version: its config has {', '.join(unknown)}")
+            raise Refusal(f"{stored.path} is of another version: its config has {', '.join(unknown)}")
+        require_types(RunConfig, fields)
         own = setting(fields["setting"])
         defaults = learner_constants(make_learner(fields.get("algorithm") or own.learner, {}))
         config = RunConfig(**{**fields, "learner": {**defaults, **fields.get("learner", {})}})
         before, today = stored.about["bank_sha256"], pinned_hashes().get(own.key, "")
         if before != today:
-            raise ValueError(
+            raise Refusal(
                 f"{stored.path} was trained on bank {before[:12]}…, and {own.key!r} now has {today[:12]}…: "
                 "it cannot be repeated with this version"
             )
@@ -136,7 +139,7 @@ def repeat(
                 if difference is not None or done == stored.windows:
                     return difference
                 if ended:
-                    raise ValueError(f"{stored.path} cannot be repeated: {worker.error() or 'it ended too early'}")
+                    raise Refusal(f"{stored.path} cannot be repeated: {worker.error() or 'it ended too early'}")
                 time.sleep(every)
         finally:
             worker.close()

@@ -20,6 +20,7 @@ from scout_rl.bench.run.sources import tidy
 from scout_rl.files.atomic import write_bytes
 from scout_rl.files.cache import cache_folder
 from scout_rl.files.lock import LOCK
+from scout_rl.files.refusal import Refusal
 
 MANIFEST = "manifest.json"
 WHOLE = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss", "memory"}
@@ -134,12 +135,12 @@ class UrlStore:
         try:
             fsspec: Any = importlib.import_module("fsspec")
         except ModuleNotFoundError as error:
-            raise ValueError(f"{url} is a URL, which needs fsspec: pip install 'scout-rl[ray]'") from error
+            raise Refusal(f"{url} is a URL, which needs fsspec: pip install 'scout-rl[ray]'") from error
         self.url = url
         try:
             self._fs, self._root = fsspec.core.url_to_fs(url)
         except (ImportError, ValueError) as error:
-            raise ValueError(f"fsspec cannot open {url}: {error}") from error
+            raise Refusal(f"fsspec cannot open {url}: {error}") from error
         protocol = self._fs.protocol
         self._whole = bool(WHOLE & {protocol} if isinstance(protocol, str) else WHOLE & set(protocol))
         self._work = cache_folder() / "campaign" / hashlib.sha256(url.encode()).hexdigest()[:16]

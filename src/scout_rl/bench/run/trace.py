@@ -14,6 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from scout_rl.files.refusal import Refusal
 from scout_rl.records.compact import KINDS, CompactRun
 from scout_rl.records.evaluations import read_evaluations
 from scout_rl.records.stored import read_curriculum, read_json, read_run, read_table
@@ -53,7 +54,7 @@ def of_folder(folder: Path, windows: int) -> Rows:
     records, metrics = read_curriculum(folder), read_table(folder / "metrics.jsonl")
     for name, table in (("windows", records.windows), ("metrics", metrics)):
         if len(table) < windows:
-            raise ValueError(f"{folder / name}.jsonl has {len(table)} rows, and {windows} windows are closed")
+            raise Refusal(f"{folder / name}.jsonl has {len(table)} rows, and {windows} windows are closed")
     numbers: list[dict[str, Any]] = [{**row, "averages": []} for row in metrics[:windows]]
     for event in records.events:
         if event.window < windows:

@@ -12,8 +12,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +19,11 @@ from scout_rl.bench.run.signals import undisturbed
 from scout_rl.bench.run.sources import as_begun
 from scout_rl.bench.run.store import Store, open_store
 from scout_rl.bench.run.threads import environment, lease_cores
-from scout_rl.files.lock import LOCK, is_held, wait_for
+from scout_rl.files.lock import LOCK, hold, is_held
 from scout_rl.records.stored import RUN, read_run
 
 PATIENCE = 60.0
-"""Seconds to wait for another process to let go of the run."""
+"""Seconds to wait for another process to let go of the run: a worker may outlive its campaign by a moment."""
 
 
 def job(
@@ -109,7 +107,8 @@ def main() -> int:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     leases = lease_cores(given["threads"])  # before JAX counts the cores
     store = open_store(given["out"])
-    with _alone(store, given["name"]):
+    lock = _lock_path(store, given["name"])  # the campaign's, before the run is copied; `train` takes the folder's own
+    with hold(lock, PATIENCE, f"{lock} is locked: another process trains this run"):
         _train(given, store)
     del leases
     return 0
@@ -155,20 +154,6 @@ def _end_with_parent() -> None:
 def held(store: Store, name: str) -> bool:
     """Whether some process trains this run at the moment: of this campaign, of another one, or ``scout train``."""
     return is_held(_lock_path(store, name)) or is_held(store.home(name) / LOCK)
-
-
-@contextmanager
-def _alone(store: Store, name: str) -> Iterator[None]:
-    """Hold the campaign's lock of the run, before it is copied; `train` then takes the run folder's own.
-
-    A worker that outlived its campaign by a moment is waited for.
-    """
-    path = _lock_path(store, name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as file:
-        if not wait_for(file, PATIENCE):
-            raise ValueError(f"{path} is locked: another process trains this run")
-        yield
 
 
 def _lock_path(store: Store, name: str) -> Path:

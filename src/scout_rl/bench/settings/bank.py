@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scout_rl.files.archive import pack, unpack
 from scout_rl.files.atomic import write_bytes
 from scout_rl.files.damage import reading
+from scout_rl.files.refusal import Refusal
 
 _CONTEXT = "context/"
 _FIELDS = ("is_held_out", "oracle_group", "evaluation_group")
@@ -58,21 +59,21 @@ class ContextBank:
     def _check(self) -> None:
         n = len(self.is_held_out)
         if not self.contexts:
-            raise ValueError("a bank needs at least one named array of contexts")
+            raise Refusal("a bank needs at least one named array of contexts")
         for name, array in [*self.contexts.items(), *((f, getattr(self, f)) for f in _FIELDS)]:
             if array.dtype.hasobject:
-                raise ValueError(f"bank array {name!r} holds Python objects; only plain arrays can be saved")
+                raise Refusal(f"bank array {name!r} holds Python objects; only plain arrays can be saved")
             if array.ndim == 0 or len(array) != n:
-                raise ValueError(f"bank array {name!r} has shape {array.shape}, but the split has {n} contexts")
+                raise Refusal(f"bank array {name!r} has shape {array.shape}, but the split has {n} contexts")
         if not 0 < int(self.is_held_out.sum()) < n:
-            raise ValueError(f"a bank needs train and held-out contexts, this one holds out {n} of {n} or none")
+            raise Refusal(f"a bank needs train and held-out contexts, this one holds out {n} of {n} or none")
         rows = [b"".join(a[i].tobytes() for a in self.contexts.values()) for i in range(n)]
         shared = {r for r, h in zip(rows, self.is_held_out, strict=True) if h} & {
             r for r, h in zip(rows, self.is_held_out, strict=True) if not h
         }
         if shared:
             first = next(i for i, r in enumerate(rows) if r in shared)
-            raise ValueError(f"context {first} is in the train and in the held-out part of the bank")
+            raise Refusal(f"context {first} is in the train and in the held-out part of the bank")
 
     def __len__(self) -> int:
         return len(self.is_held_out)
@@ -134,7 +135,7 @@ class ContextBank:
 def require_hash(bank: ContextBank, sha256: str, source: str) -> None:
     """Refuse a bank whose content is not the expected one, with one sentence."""
     if bank.sha256 != sha256:
-        raise ValueError(
+        raise Refusal(
             f"the bank from {source} has content hash {bank.sha256[:12]}…, expected {sha256[:12]}…; "
             "it is not the bank that the results refer to"
         )

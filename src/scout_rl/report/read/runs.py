@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.files.archive import has_entry
 from scout_rl.files.damage import reading
 from scout_rl.records.compact import KINDS, unpack
 from scout_rl.records.evaluations import read_evaluations
@@ -65,8 +65,8 @@ def _below(path: Path) -> Iterator[Path]:
 
 
 def _is_ours(path: Path) -> bool:
-    with reading(path), zipfile.ZipFile(path) as file:
-        return "about.json.npy" in file.namelist()
+    with reading(path):
+        return has_entry(path.read_bytes(), "about.json")
 
 
 def _compact(path: Path) -> Run:
