@@ -30,7 +30,7 @@ def test_the_page_does_what_it_says(tmp_path):
     (expected,) = blocks("text")
     assert run.stdout == expected
     again = subprocess.run([sys.executable, "first.py"], cwd=tmp_path, capture_output=True, text=True)
-    assert "ValueError: log_dir runs/plain" in again.stderr, "as the page warns"
+    assert "Refusal: log_dir runs/plain" in again.stderr, "as the page warns"
     assert "before you start the file again, delete `runs/plain` and `runs/scout`" in PAGE.read_text()
     assert picture(tmp_path / "runs" / "scout").stat().st_size > 10_000
 

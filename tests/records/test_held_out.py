@@ -140,7 +140,7 @@ def test_a_run_under_way_has_the_evaluations_so_far(folder, tmp_path):
     [
         ({"held_out": ["short"] * 20 + ["long"] * 19}, "it has 40 held-out contexts, and labels for 39"),
         ({"held_out": ["short"] * 40}, "its groups are short, long, and its labels short"),
-        ({"held_out": [0] * 20 + [1] * 20}, "its groups are not a name for every context"),
+        ({"held_out": [0] * 20 + [1] * 20}, "an entry of 'held_out' of 'groups' of it is '0', but must be a text"),
         ({"oracle": [0] * 39}, "its groups are not a name for every context, and a number for every training context"),
         ({"train": ["short"] * 39, "oracle": [0] * 39}, "it has labels for 39 training contexts, and there are 40"),
     ],
