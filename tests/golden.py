@@ -5,7 +5,8 @@
 
 Make it before a change and after it, on one machine. The set holds the first 50 windows of one run per family and
 learner, every generated page, every table of the report over ``results/``, the ``--help`` of every command, and
-``scout repeat`` of one record per family. Times, paths and the hash of our own source are left out.
+``scout repeat`` of one record per family. Times, paths and the hash of our own source are left out. Runs draw their
+cells as the first records did, so that sets from before and after the curriculum's own generator can be compared.
 """
 
 import argparse
@@ -50,7 +51,7 @@ def train_run(name, out):
     from scout_rl.bench.run.train import train
 
     folder = out / "runs" / name
-    train(RunConfig(seed=40, checkpoint_every=WINDOWS, **RUNS[name]), folder, until=WINDOWS, say=print)
+    train(RunConfig(seed=40, checkpoint_every=WINDOWS, **RUNS[name]), folder, until=WINDOWS, say=print, seed_stream=True)
     for path in folder.iterdir():
         if path.name in TIMES:
             path.unlink()
@@ -58,7 +59,7 @@ def train_run(name, out):
         path.unlink()  # the arrays beside it are compared; it holds hashes of files
     shutil.rmtree(folder / "checkpoints" / "shared", ignore_errors=True)  # the replay: what the learner saw
     about = json.loads((folder / "run.json").read_text())
-    about.pop("source"), about.pop("ran_on")
+    about = {name: value for name, value in about.items() if name not in ("source", "ran_on")}
     (folder / "run.json").write_text(json.dumps(about, indent=1, sort_keys=True))
 
 
