@@ -51,7 +51,9 @@ def train_run(name, out):
     from scout_rl.bench.run.train import train
 
     folder = out / "runs" / name
-    train(RunConfig(seed=40, checkpoint_every=WINDOWS, **RUNS[name]), folder, until=WINDOWS, say=print, seed_stream=True)
+    train(
+        RunConfig(seed=40, checkpoint_every=WINDOWS, **RUNS[name]), folder, until=WINDOWS, say=print, seed_stream=True
+    )
     for path in folder.iterdir():
         if path.name in TIMES:
             path.unlink()

@@ -10,8 +10,8 @@ from rich.table import Table
 
 RULES = ("scout", "anneal", "target")
 AT_A_TIME = 2
-SHOWN = ("rule", "final", "worst", "AUC")
-"""What columns of the report's table begin with that say something of one seed."""
+BY_GROUP, OVERALL = ("rule", "final ", "worst"), ("rule", "final", "AUC")
+"""How the columns of the report's table begin that say something of one seed: of several groups, and of one."""
 
 
 def demo(
@@ -67,7 +67,8 @@ def success_table(folders: list[Path]) -> Table:
 
     (block,) = filter(None, map(evaluated, group(summarise(load(folder)) for folder in folders)))
     table = comparison_table(block, scores(block))
-    columns = [name for name in table.header if name.startswith(SHOWN)]
+    wanted = BY_GROUP if "worst final" in table.header else OVERALL
+    columns = [name for name in table.header if name.startswith(wanted)]
     shown = Table(title=table.title)
     for name in columns:
         shown.add_column(name.removesuffix(" (median)"), justify="left" if name == "rule" else "right")

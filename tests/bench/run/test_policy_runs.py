@@ -213,10 +213,8 @@ def test_it_is_repeated_from_its_record_and_without_its_sources_from_its_folder(
     assert capsys.readouterr().out.count("equal: all numbers of the first 2 windows") == 2
     pack(there, tmp_path / "record.npz")
     assert main(["repeat", str(tmp_path / "record.npz")]) == 2
-    assert (
-        "cannot be repeated without the runs that its ladder comes from: --from: gone is no run folder"
-        in capsys.readouterr().err
-    )
+    said = capsys.readouterr().err
+    assert "cannot be repeated without the runs that its ladder comes from: --from: gone is no run folder" in said
 
 
 # -- refused before any training time is spent, and before the folder is claimed -------------------------------------
