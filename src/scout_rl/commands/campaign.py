@@ -78,7 +78,7 @@ def campaign(
         console.print(f"{len(todo)} of {len(found.runs)} runs to do", highlight=False)
         return 0
     if todo:
-        store.home(".campaign").mkdir(parents=True, exist_ok=True)  # an --out that cannot be written ends here
+        store.local_folder(".campaign").mkdir(parents=True, exist_ok=True)  # an --out that cannot be written ends here
     start = partial(_engine, engine, out, address, workers, threads, memory)
     return carry_out(console, found.runs, todo, standing, store, start, pack)
 

@@ -45,7 +45,7 @@ def demo(
     code = carry_out(console, runs, todo, standing, store, lambda: Pool(place, AT_A_TIME, n_threads()))
     if code:
         return code
-    folders = [store.home(run.name) for run in runs]
+    folders = [store.local_folder(run.name) for run in runs]
     page = report(folders, out)
     console.print(success_table(folders))
     console.print("[dim]One seed of a small bank: it shows how things work, not which rule is better.[/dim]")

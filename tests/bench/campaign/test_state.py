@@ -225,7 +225,7 @@ def test_a_damaged_record_is_listed(runs, store, tmp_path):
 
 def whole_run(run, store):
     """A finished run's folder with all of its records."""
-    played = play(store.home(run.name), steadily(lambda c: 1.0), windows=run.config.windows, rollouts=16)
+    played = play(store.local_folder(run.name), steadily(lambda c: 1.0), windows=run.config.windows, rollouts=16)
     at = range(0, run.config.windows + 1, run.config.evaluate_every)
     as_run_folder(played, run.config.as_dict(), {"all": np.linspace(0, 1, len(at))})
     store.write(f"{run.name}/checkpoints/{run.config.windows:08d}/manifest.json", b"{}")

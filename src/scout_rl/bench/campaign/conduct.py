@@ -20,7 +20,7 @@ from scout_rl.bench.campaign.state import (
     status,
 )
 from scout_rl.bench.run.store import Store
-from scout_rl.bench.run.worker import held
+from scout_rl.bench.run.worker import is_being_trained
 from scout_rl.records.compact import pack
 
 Look = Callable[[dict[str, Status], set[str]], None]
@@ -91,7 +91,7 @@ def conduct(
             if blocked is not None:
                 waiting.remove(run)
                 standing[run.name] = Status(State.FAILED, standing[run.name].windows, blocked)
-            elif engine.room() and _ready(run, standing) and not held(store, run.name):
+            elif engine.room() and _ready(run, standing) and not is_being_trained(store, run.name):
                 waiting.remove(run)
                 found = _look(run, store)
                 if found.state in (State.FINISHED, State.FAILED):  # by another campaign on the same folder

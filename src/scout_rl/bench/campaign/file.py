@@ -25,7 +25,7 @@ from typing import Any
 
 from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.path import run_name
-from scout_rl.bench.run.sources import name_below, tidy
+from scout_rl.bench.run.sources import name_below, normalised
 from scout_rl.records.stored import SOURCES
 from scout_rl.rules.field_types import field_types, require_types
 
@@ -58,7 +58,7 @@ class Campaign:
 
 def load(path: Path, out: str = "runs") -> Campaign:
     """Read and expand a file; whatever is wrong with it is one sentence that names the file and the key."""
-    out = tidy(out)
+    out = normalised(out)
     try:
         content = tomllib.loads(path.read_text())
     except OSError as error:

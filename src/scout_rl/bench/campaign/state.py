@@ -16,7 +16,7 @@ from typing import Any
 
 from scout_rl.bench.campaign.file import Run
 from scout_rl.bench.run.config import RunConfig, difference
-from scout_rl.bench.run.sources import respelled
+from scout_rl.bench.run.sources import with_current_sources
 from scout_rl.bench.run.store import Store
 from scout_rl.files.damage import reading
 from scout_rl.files.shape import require_shape
@@ -173,7 +173,7 @@ def _other(record: Path, run: Run, store: Store) -> str:
 def _difference(there: dict[str, Any], run: Run, store: Store) -> str | None:
     """In what a stored config is not this run's; how the sources of its ladder are spelled does not count."""
     here = run.config.as_dict()
-    return difference(_whole(respelled(there, here, store.url)), here)
+    return difference(_whole(with_current_sources(there, here, store.url)), here)
 
 
 def _whole(config: dict[str, Any]) -> dict[str, Any]:
