@@ -7,7 +7,7 @@ import pytest
 
 from scout_rl.bench.campaign import conduct, state
 from scout_rl.bench.campaign.file import load
-from scout_rl.bench.campaign.state import State
+from scout_rl.bench.campaign.state import Phase
 from scout_rl.bench.run.sources import name_below, normalised, with_current_sources, with_stored_sources
 from scout_rl.bench.run.store import open_store
 from scout_rl.bench.run.worker import _config
@@ -74,7 +74,7 @@ def test_finished_is_finished_wherever_the_folder_is(file, tmp_path, monkeypatch
     again = load(file, out)
     assert again.runs[0].needs == (again.runs[1].name,)
     found = conduct.survey(again.runs, open_store(out), None)
-    assert [one.state for one in found.values()] == [State.FINISHED] * 2
+    assert [one.phase for one in found.values()] == [Phase.FINISHED] * 2
 
 
 def test_another_source_is_another_run(file, tmp_path):
@@ -84,7 +84,7 @@ def test_another_source_is_another_run(file, tmp_path):
         taker, store, 8, checkpoint=8, config={**taker.config.as_dict(), "ladder_from": "runs/doorkey-small/scout/40"}
     )
     found = state.status(taker, store)
-    assert found.state is State.FAILED
+    assert found.phase is Phase.FAILED
     assert "holds another run: ladder_from is 'runs/doorkey-small/scout/40' there" in found.note
 
 
