@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scout_rl.bench.campaign.file import Run, load
+from scout_rl.bench.campaign.file import PlannedRun, load
 from scout_rl.bench.campaign.machine import n_workers
 from scout_rl.bench.campaign.state import record_path
 from scout_rl.bench.run.config import RunConfig
@@ -50,7 +50,7 @@ class Pace(NamedTuple):
     steps: float
     """Of a window of the untrained policy from the target start."""
 
-    def run(self, run: Run) -> float:
+    def run(self, run: PlannedRun) -> float:
         config, record = run.config, record_path(RESULTS, run)
         windows, steps = config.windows, config.windows * self.steps
         evaluations = windows // config.evaluate_every
@@ -115,7 +115,7 @@ def _measured(folder: Path, whole: float, every: int) -> Measured:
     return Measured(begin, window, evaluation, (steps[-1] - steps[1]) / (len(steps) - 2))
 
 
-def minutes(runs: Iterable[Run], paces: dict[str, Pace], workers: int) -> float:
+def minutes(runs: Iterable[PlannedRun], paces: dict[str, Pace], workers: int) -> float:
     """Until the last run ends, each taken up in the file's order by the first core that is free."""
     free = [0.0] * workers
     for run in runs:

@@ -6,13 +6,13 @@ import os
 import sys
 
 REFUSED, STOPPED = 2, 130
-"""Exit codes: of a refusal, and what a shell reports of a command that was interrupted, 128 + SIGINT."""
+"""Exit codes of a refusal and of an interrupt (128 + SIGINT)."""
 READER_LEFT = 141
-"""What a shell reports of a command whose reader closed the pipe: 128 + SIGPIPE."""
+"""Exit code when the reader closed the pipe: 128 + SIGPIPE."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one subcommand; a refusal, or what the disk refuses, is one sentence and exit code 2, an interrupt 130.
+    """Run one subcommand. A refusal or a disk error prints one sentence (exit code 2); an interrupt returns 130.
 
     ``scout ... | head`` ends without a traceback.
     """
@@ -20,17 +20,17 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             return _run(arguments)
         finally:
-            sys.stdout.flush()  # here, not at exit, where nobody catches what it raises
+            sys.stdout.flush()  # not at exit, where its errors cannot be caught
     except BrokenPipeError:
-        _leave_standard_output()
+        _discard_standard_output()
         return READER_LEFT
     except OSError as error:  # standard output is on a full disk
-        _leave_standard_output()
+        _discard_standard_output()
         return _refuse(f"standard output cannot be written: {error.strerror}")
 
 
-def _leave_standard_output() -> None:
-    """What is left of it goes nowhere."""
+def _discard_standard_output() -> None:
+    """Discard the rest of standard output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

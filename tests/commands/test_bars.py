@@ -7,10 +7,10 @@ import pytest
 from rich.console import Console
 
 from scout_rl.bench.campaign.file import load
-from scout_rl.bench.campaign.state import Pace, State, Status
+from scout_rl.bench.campaign.state import Pace, Phase, RunState
 from scout_rl.bench.campaign.table import Board
 from scout_rl.bench.run.store import open_store
-from scout_rl.commands.bars import bar_of
+from scout_rl.commands.bars import progress_bar
 
 NEWS = "held-out short 0.95 long 0.80  frontier short 1.20 long 2.30"
 WIDTHS = [56, 60, 80, 100, 119, 120, 200]
@@ -28,7 +28,7 @@ def lines(console):
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_bars_of_runs(width):
     console = terminal(width)
-    bar = bar_of(console, "{task.description:>8}")
+    bar = progress_bar(console, "{task.description:>8}")
     for name, done in (("scout", 1200), ("anneal", 141)):
         bar.update(bar.add_task(name, total=1200, news=NEWS), completed=done)
     console.print(bar.get_renderable())
@@ -51,10 +51,10 @@ def test_the_table_of_a_campaign(width):
     board = Board(runs, runs, open_store("nowhere"), 2, console)
     board.paces = {runs[0].name: Pace(340, 8.65, {"on-table": 1.0, "in-air": 0.08})}
     board._first = {runs[0].name: 0}
-    standing = {run.name: Status(State.MISSING) for run in runs}
-    standing[runs[1].name] = Status(State.FINISHED, total)
-    standing[runs[2].name] = Status(State.FAILED, 12, "the worker was ended by SIGKILL")
-    console.print(board.draw(standing, {runs[0].name}))
+    states = {run.name: RunState(Phase.MISSING) for run in runs}
+    states[runs[1].name] = RunState(Phase.FINISHED, total)
+    states[runs[2].name] = RunState(Phase.FAILED, 12, "the worker was ended by SIGKILL")
+    console.print(board.draw(states, {runs[0].name}))
     shown = lines(console)
     assert max(len(line.rstrip()) for line in shown) <= width
     for run, state, count in zip(runs, ("running", "finished", "failed", "missing"), (340, total, 12, 0), strict=True):
@@ -68,6 +68,6 @@ def test_the_table_of_a_campaign(width):
 
 def test_a_transient_bar_is_not_in_a_file():
     console = Console(file=io.StringIO(), width=80)
-    with bar_of(console, transient=True) as bar:
+    with progress_bar(console, transient=True) as bar:
         bar.update(bar.add_task("x", total=2, news=""), completed=1)
     assert console.file.getvalue() == ""

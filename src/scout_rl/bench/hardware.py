@@ -1,4 +1,4 @@
-"""What a run is computed on, as far as its numbers and its speed depend on it: processor, cores, threads, backend."""
+"""The hardware that a run's numbers and speed depend on: processor, cores, threads, backend."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from pathlib import Path
 from typing import Any
 
 DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
-"""Asks XLA for equal results of equal runs on a GPU; on a CPU they are equal anyway."""
+"""Makes XLA repeat results exactly on a GPU; a CPU does so anyway."""
 
 
 def ran_on() -> dict[str, Any]:
-    """For run.json; asks JAX, which then has made up its mind about both backend and threads."""
+    """The hardware, for run.json. It initialises JAX, which fixes backend and threads."""
     import jax
 
     backend = jax.default_backend()
-    told = {
+    hardware = {
         "backend": backend,
         "device": jax.devices()[0].device_kind,
         "processor": processor(),
         "cores": n_cores(),
         "threads": n_threads(),
     }
-    return told | {"deterministic": DETERMINISTIC in _flags()} if backend == "gpu" else told
+    return hardware | {"deterministic": DETERMINISTIC in _flags()} if backend == "gpu" else hardware
 
 
 def n_threads() -> int:
-    """Threads that share XLA's sums on the CPU: those of ``NPROC``, else one for each core of this process."""
+    """Threads that share XLA's sums on the CPU: ``NPROC``, else one per core of this process."""
     if "--xla_cpu_multi_thread_eigen=false" in _flags():
         return 1
-    told = os.environ.get("NPROC", "")
-    if told.isdigit() and int(told) > 0:
-        return int(told)
+    count = os.environ.get("NPROC", "")
+    if count.isdigit() and int(count) > 0:
+        return int(count)
     return n_usable_cores()
 
 
@@ -46,12 +46,12 @@ def n_usable_cores() -> int:
 
 
 def n_cores() -> int:
-    """Of the machine, whichever of them this process is pinned to, within the container's quota."""
+    """The machine's cores within the container's quota; pinning does not count."""
     return within_quota(os.cpu_count() or 1)
 
 
 def within_quota(cores: int) -> int:
-    """As many of the cores as the container may keep busy."""
+    """The number of cores, limited by the container's quota."""
     quota = system_text("/sys/fs/cgroup/cpu.max").split()
     if len(quota) == 2 and quota[0].isdigit():
         return min(cores, max(1, int(quota[0]) // int(quota[1])))
@@ -59,7 +59,7 @@ def within_quota(cores: int) -> int:
 
 
 def processor() -> str:
-    """The model's name, as the system tells it."""
+    """The name of the processor's model."""
     for line in system_text("/proc/cpuinfo").splitlines():
         name, _, value = line.partition(":")
         if name.strip() == "model name":
@@ -68,7 +68,7 @@ def processor() -> str:
 
 
 def system_text(path: str) -> str:
-    """A file that the system may or may not have."""
+    """The content of a system file; empty where there is none."""
     try:
         return Path(path).read_text()
     except OSError:

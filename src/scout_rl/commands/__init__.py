@@ -1,4 +1,4 @@
-"""What each subcommand of ``scout`` does, one file each; ``cli`` puts them together."""
+"""The subcommands of ``scout``, one file each."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ from scout_rl.commands.train import train_command
 
 
 def commands(arguments: list[str]) -> dict[str, Callable[..., int]]:
-    """Every subcommand by name; those with flags that depend on a setting look at the arguments."""
+    """Every subcommand by name; the flags of some depend on the arguments."""
     return {
         "simulate": simulate,
         "ladder": ladder,

@@ -1,4 +1,4 @@
-"""The progress bars of runs: whatever else has to give way in a narrow terminal, the counts are whole."""
+"""The progress bars of runs. In a narrow terminal everything else gets shorter, never the counts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rich.table import Column
 from rich.text import Text
 
 WIDE = 120
-"""Columns from which a run's news stand beside its bar; below that they have a line of their own."""
+"""Terminal width from which a run's news stand beside its bar, not below it."""
 
 INDENT = 4
 
 
 class RunBars(Progress):
-    """One bar a run, and below it the task's field ``news``."""
+    """One bar per run, and below it the task's field ``news``."""
 
     def get_renderables(self) -> Iterable[RenderableType]:
         """Bar, news, bar, news."""
@@ -27,14 +27,14 @@ class RunBars(Progress):
                 yield Padding(Text(self._fitting(task.fields["news"]), style="dim"), (0, 0, 0, INDENT))
 
     def _fitting(self, news: str) -> str:
-        """On one line, or each piece (two spaces stand between them) on its own."""
+        """The news on one line if they fit; else a line per piece (two spaces separate them)."""
         return news if len(news) + INDENT <= self.console.width else news.replace("  ", "\n")
 
 
-def bar_of(console: Console, description: str = "{task.description}", *, transient: bool = False) -> Progress:
+def progress_bar(console: Console, description: str = "{task.description}", *, transient: bool = False) -> Progress:
     """Description, bar, windows done, time gone, time left and news; of the first five only the bar gets shorter.
 
-    A ``transient`` one is gone at the end, and outside of a terminal it is not there at all.
+    A ``transient`` bar disappears at the end, and is not shown outside a terminal.
     """
     columns = [
         TextColumn(description),

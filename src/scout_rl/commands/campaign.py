@@ -10,15 +10,15 @@ from rich.console import Console
 
 if TYPE_CHECKING:
     from scout_rl.bench.campaign.engine import Engine
-    from scout_rl.bench.campaign.file import Campaign, Run
-    from scout_rl.bench.campaign.state import Status
+    from scout_rl.bench.campaign.file import Campaign, PlannedRun
+    from scout_rl.bench.campaign.state import RunState
     from scout_rl.bench.run.store import Store
 
 File = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 
 
 def campaign_command(arguments: list[str]) -> Callable[..., int]:
-    """``campaign FILE`` runs it, ``campaign status FILE`` looks at it."""
+    """The command for ``campaign FILE`` or ``campaign status FILE``."""
     return _status if arguments[:2] == ["campaign", "status"] else campaign
 
 
@@ -64,52 +64,52 @@ def campaign(
         if value < least:
             raise ValueError(f"--{name} is {value}, but must be at least {least}")
     console = Console()
-    found = load(file, out)
-    store, pack = open_store(out), pack or found.pack
-    if "://" in out and any(getattr(run.config, "ladder_from", "") for run in found.runs):
+    plan = load(file, out)
+    store, pack = open_store(out), pack or plan.pack
+    if "://" in out and any(getattr(run.config, "ladder_from", "") for run in plan.runs):
         raise ValueError(f"{file} takes ladders from other runs, which needs a folder as --out, not {out}")
     if retry:
-        for run in found.runs:
+        for run in plan.runs:
             forget_failures(run, store)
-    standing = survey(found.runs, store, pack)
-    todo = missing(found.runs, standing, next or None)
+    states = survey(plan.runs, store, pack)
+    todo = missing(plan.runs, states, next or None)
     if dry_run:
-        _show(console, found, standing, store)
-        console.print(f"{len(todo)} of {len(found.runs)} runs to do", highlight=False)
+        _show(console, plan, states, store)
+        console.print(f"{len(todo)} of {len(plan.runs)} runs to do", highlight=False)
         return 0
     if todo:
-        store.home(".campaign").mkdir(parents=True, exist_ok=True)  # an --out that cannot be written ends here
+        store.local_folder(".campaign").mkdir(parents=True, exist_ok=True)  # refuse an unwritable --out early
     start = partial(_engine, engine, out, address, workers, threads, memory)
-    return carry_out(console, found.runs, todo, standing, store, start, pack)
+    return carry_out(console, plan.runs, todo, states, store, start, pack)
 
 
 def carry_out(
     console: Console,
-    runs: "Sequence[Run]",
-    todo: "Sequence[Run]",
-    standing: "dict[str, Status]",
+    runs: "Sequence[PlannedRun]",
+    todo: "Sequence[PlannedRun]",
+    states: "dict[str, RunState]",
     store: "Store",
     start: "Callable[[], Engine]",
     pack: Path | None = None,
 ) -> int:
-    """Do what is to be done, show it, and say how it ended; the command's exit code."""
+    """Do ``todo``, show the progress, print the result; returns the exit code."""
     from scout_rl.bench.campaign.conduct import conduct
-    from scout_rl.bench.campaign.state import State
+    from scout_rl.bench.campaign.state import Phase
     from scout_rl.bench.campaign.table import Board, summarise
 
     if todo:
         engine = start()
         try:
             with Board(runs, todo, store, engine.slots, console) as board:
-                standing = conduct(runs, todo, standing, store, engine, results=pack, look=board.look)
+                states = conduct(runs, todo, states, store, engine, results=pack, watch=board.update)
         except KeyboardInterrupt:
             console.print("stopped; the same command continues")
             return 130
         finally:
             engine.close()
-    console.print(summarise(standing, set(), None), highlight=False)
-    _say_why(console, runs, standing)
-    return int(any(one.state is State.FAILED for one in standing.values()))
+    console.print(summarise(states, set(), None), highlight=False)
+    _say_why(console, runs, states)
+    return int(any(state.phase is Phase.FAILED for state in states.values()))
 
 
 def _status(
@@ -130,16 +130,16 @@ def _status(
     """
     from scout_rl.bench.campaign.conduct import survey
     from scout_rl.bench.campaign.file import load
-    from scout_rl.bench.campaign.state import State
+    from scout_rl.bench.campaign.state import Phase
     from scout_rl.bench.run.store import open_store
 
     console = Console()
-    found = load(file, out)
+    plan = load(file, out)
     store = open_store(out)
-    standing = survey(found.runs, store, pack or found.pack)
-    _show(console, found, standing, store)
-    failed = [run for run in found.runs if standing[run.name].state is State.FAILED]
-    _say_why(console, failed, standing)
+    states = survey(plan.runs, store, pack or plan.pack)
+    _show(console, plan, states, store)
+    failed = [run for run in plan.runs if states[run.name].phase is Phase.FAILED]
+    _say_why(console, failed, states)
     return int(bool(failed))
 
 
@@ -155,21 +155,21 @@ def _engine(key: str, out: str, address: str | None, workers: int, threads: int,
     return Pool(out, workers or n_workers(threads, memory or MEMORY_PER_RUN), threads)
 
 
-def _show(console: Console, found: "Campaign", standing: "dict[str, Status]", store: "Store") -> None:
+def _show(console: Console, plan: "Campaign", states: "dict[str, RunState]", store: "Store") -> None:
     from scout_rl.bench.campaign.state import known_pace
     from scout_rl.bench.campaign.table import add_row, status_table, summarise
 
     table = status_table(console.width)
-    table.title = found.title
-    for run in found.runs:
-        one = standing[run.name]
-        add_row(table, run, str(one.state), one, known_pace(run, store) if one.windows else None, None)
+    table.title = plan.title
+    for run in plan.runs:
+        state = states[run.name]
+        add_row(table, run, str(state.phase), state, known_pace(run, store) if state.windows else None, None)
     console.print(table)
-    console.print(summarise(standing, set(), None), highlight=False)
+    console.print(summarise(states, set(), None), highlight=False)
 
 
-def _say_why(console: Console, runs: "Sequence[Run]", standing: "dict[str, Status]") -> None:
+def _say_why(console: Console, runs: "Sequence[PlannedRun]", states: "dict[str, RunState]") -> None:
     for run in runs:
-        one = standing[run.name]
-        if one.note:
-            console.print(f"{one.state} {run.name}: {one.note}", markup=False, highlight=False, soft_wrap=True)
+        state = states[run.name]
+        if state.note:
+            console.print(f"{state.phase} {run.name}: {state.note}", markup=False, highlight=False, soft_wrap=True)

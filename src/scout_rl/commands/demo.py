@@ -1,4 +1,4 @@
-"""``scout demo``: a campaign of three rules on a small bank, and the report about it."""
+"""``scout demo``: a campaign of three rules on a small bank, and its report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.table import Table
 RULES = ("scout", "anneal", "target")
 AT_A_TIME = 2
 BY_GROUP, OVERALL = ("rule", "final ", "worst"), ("rule", "final", "AUC")
-"""How the columns of the report's table begin that say something of one seed: of several groups, and of one."""
+"""First words of the report's columns that make sense for one seed: with several groups, and with one."""
 
 
 def demo(
@@ -27,7 +27,7 @@ def demo(
     """
     from scout_rl.bench.campaign.conduct import missing, survey
     from scout_rl.bench.campaign.engine import Pool
-    from scout_rl.bench.campaign.file import Run
+    from scout_rl.bench.campaign.file import PlannedRun
     from scout_rl.bench.hardware import n_threads
     from scout_rl.bench.run.config import RunConfig
     from scout_rl.bench.run.path import run_name
@@ -37,21 +37,21 @@ def demo(
 
     console, started = Console(), time.perf_counter()
     configs = [RunConfig(setting=setting, rule=rule, seed=seed, windows=windows) for rule in RULES]
-    runs = [Run(run_name(config), config, ()) for config in configs]
-    place = str(out / "runs")
-    store = open_store(place)
-    standing = survey(runs, store, None)
-    todo = missing(runs, standing)
-    code = carry_out(console, runs, todo, standing, store, lambda: Pool(place, AT_A_TIME, n_threads()))
+    runs = [PlannedRun(run_name(config), config, ()) for config in configs]
+    folder = str(out / "runs")
+    store = open_store(folder)
+    states = survey(runs, store, None)
+    todo = missing(runs, states)
+    code = carry_out(console, runs, todo, states, store, lambda: Pool(folder, AT_A_TIME, n_threads()))
     if code:
         return code
-    folders = [store.home(run.name) for run in runs]
+    folders = [store.local_folder(run.name) for run in runs]
     page = report(folders, out)
     console.print(success_table(folders))
     console.print("[dim]One seed of a small bank: it shows how things work, not which rule is better.[/dim]")
     console.print(
         f"{time.perf_counter() - started:.0f} s. Picture of every frontier, curves and tables: {page}\n"
-        f"Records: {place}/. Next: scout diagnose {folders[0]}, and docs/add-scout.md for your own training loop.",
+        f"Records: {folder}/. Next: scout diagnose {folders[0]}, and docs/add-scout.md for your own training loop.",
         highlight=False,
         soft_wrap=True,
     )
@@ -59,7 +59,7 @@ def demo(
 
 
 def success_table(folders: list[Path]) -> Table:
-    """The report's table of held-out success, without what needs more than one seed."""
+    """The report's table of held-out success, without columns that need several seeds."""
     from scout_rl.report.measure.comparison import comparison_table, evaluated, scores
     from scout_rl.report.measure.conditions import group
     from scout_rl.report.measure.metrics import summarise

@@ -1,4 +1,4 @@
-"""``scout verify-codec`` and ``scout picture``: for anyone's environment and anyone's records."""
+"""``scout verify-codec`` and ``scout picture``: for users' environments and records."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def verify_codec(
     from scout_rl.codecs import verify_codec_main
 
     try:
-        given = json.loads(kwargs)
+        arguments = json.loads(kwargs)
     except ValueError as error:
         raise ValueError(f"--kwargs is no JSON: {error}") from error
-    if not isinstance(given, dict):
+    if not isinstance(arguments, dict):
         raise ValueError(f"--kwargs must be a JSON object, not {kwargs}")
-    return verify_codec_main(env_id, given)
+    return verify_codec_main(env_id, arguments)
 
 
 def picture(

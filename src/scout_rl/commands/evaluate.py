@@ -1,4 +1,4 @@
-"""``scout evaluate``: a run's policy on the held-out contexts, in the stock environment, on film."""
+"""``scout evaluate``: a run's policy on the held-out contexts, in the stock environment and on video."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from scout_rl.bench.run.trained import Trained
 
 FILMED = 4
-"""Contexts on film where none is named."""
+"""Contexts in the video if none is named."""
 PIXELS = 192
-"""Of a tile, about."""
+"""Approximate width of a tile."""
 MOST_LINES = 20
-"""Contexts that are listed one by one."""
+"""Contexts that are listed at most."""
 
 
 def evaluate(
@@ -53,52 +53,54 @@ def evaluate(
     from scout_rl.files.cache import use_compilation_cache
 
     use_compilation_cache()
-    found = trained.load(run, checkpoint, lambda sentence: console.print(sentence, style="yellow", soft_wrap=True))
+    trained_run = trained.load(
+        run, checkpoint, lambda sentence: console.print(sentence, style="yellow", soft_wrap=True)
+    )
     if video is not None:
-        _check_cells(found, context, level)
+        _check_cells(trained_run, context, level)
     with console.status("held-out contexts"):
-        ours = found.evaluate(found.state)
-    console.print(_title(found))
+        ours = trained_run.evaluate(trained_run.state)
+    console.print(_title(trained_run))
     stock_success, note = None, ""
     lines: list[str] = []
     if stock:
         with console.status("the same policy in the stock environment"):
-            stock_success, lines, note = _in_stock(found, ours)
-    console.print(_table(found, ours, stock_success))
-    equal = _compare_with_record(console, found, ours)
+            stock_success, lines, note = _in_stock(trained_run, ours)
+    console.print(_table(trained_run, ours, stock_success))
+    equal = _compare_with_record(console, trained_run, ours)
     if stock:
         console.print(note, style="red" if lines else "green", soft_wrap=True)
         for line in lines:
             console.print(line, soft_wrap=True)
     if video is not None:
-        _film(console, found, run, video, context, level)
+        _film(console, trained_run, run, video, context, level)
     return 0 if equal and not lines else 1
 
 
-def _title(found: Trained) -> str:
-    config = found.config
+def _title(run: Trained) -> str:
+    config = run.config
     return (
-        f"[bold]{config.setting}[/], rule [bold]{config.rule}[/], seed {config.seed}, window {found.window} of "
-        f"{config.windows}: {found.environment_steps:,} steps"
+        f"[bold]{config.setting}[/], rule [bold]{config.rule}[/], seed {config.seed}, window {run.window} of "
+        f"{config.windows}: {run.environment_steps:,} steps"
     )
 
 
-def _table(found: Trained, ours: Evaluation, stock: Any | None) -> Table:
-    """Success by group, the worst group, all; beside it what the run recorded and the stock environment."""
+def _table(run: Trained, ours: Evaluation, stock: Any | None) -> Table:
+    """Success by group, of the worst group and of all contexts; ours, recorded, and in the stock environment."""
     from scout_rl.bench.rollouts.evaluate import by_group
 
-    part = found.bank.held_out
-    others = {"recorded": None if found.recorded is None else found.recorded["groups"]}
+    part = run.bank.held_out
+    others = {"recorded": None if run.recorded is None else run.recorded["groups"]}
     if stock is not None:
-        others["stock"] = by_group(found.setting, part, stock).groups
+        others["stock"] = by_group(run.setting, part, stock).groups
     table = Table(title="held-out contexts, level 0", title_justify="left")
     table.add_column("group")
     for name in ("contexts", "succeed", "success", *others):
         table.add_column(name, justify="right")
 
-    def row(name: str, chosen: Any, success: float, beside: list[float | None]) -> None:
+    def row(name: str, members: Any, success: float, beside: list[float | None]) -> None:
         shown = ["-" if value is None else f"{value:.3f}" for value in (success, *beside)]
-        counts = ["", ""] if chosen is None else [str(int(chosen.sum())), str(int(ours.outcomes[chosen].sum()))]
+        counts = ["", ""] if members is None else [str(int(members.sum())), str(int(ours.outcomes[members].sum()))]
         table.add_row(name, *counts, *shown)
 
     for index, (name, success) in enumerate(ours.groups.items()):
@@ -107,65 +109,63 @@ def _table(found: Trained, ours: Evaluation, stock: Any | None) -> Table:
     if len(ours.groups) > 1:
         table.add_section()
         row("worst group", None, ours.worst, [None if g is None else min(g.values()) for g in others.values()])
-        overall = [None if found.recorded is None else found.recorded["success"]]
+        overall = [None if run.recorded is None else run.recorded["success"]]
         every = part.evaluation_group >= 0
         row("all contexts", every, ours.success, overall + ([] if stock is None else [float(stock.mean())]))
     return table
 
 
-def _compare_with_record(console: Console, found: Trained, ours: Evaluation) -> bool:
-    """Outcome by outcome, and every mean that the table shows beside ours."""
-    if found.recorded is None:
+def _compare_with_record(console: Console, run: Trained, ours: Evaluation) -> bool:
+    """Compare every outcome and every mean with the record; whether all are equal."""
+    if run.recorded is None:
         from scout_rl.records.evaluations import due
 
-        lost = found.window in due(found.config.windows, found.config.evaluate_every)
+        lost = run.window in due(run.config.windows, run.config.evaluate_every)
         why = ", where one was due" if lost else ""
-        console.print(
-            f"The run recorded no evaluation at window {found.window}{why}.", style="red" if lost else "yellow"
-        )
+        console.print(f"The run recorded no evaluation at window {run.window}{why}.", style="red" if lost else "yellow")
         return not lost
-    recorded = [bool(outcome) for outcome in found.recorded["outcomes"]]
+    recorded = [bool(outcome) for outcome in run.recorded["outcomes"]]
     differ = [i for i, (a, b) in enumerate(zip(ours.outcomes.tolist(), recorded, strict=True)) if a != b]
-    lines = _other_means(found.recorded, ours)
+    lines = _other_means(run.recorded, ours)
     if differ:
         lines.insert(
             0,
             f"{len(differ)} of {len(recorded)} held-out contexts end otherwise than in the run's own evaluation at "
-            f"window {found.window}: {_some(differ)}",
+            f"window {run.window}: {_some(differ)}",
         )
     for line in lines:
         console.print(line, style="red", soft_wrap=True)
     if not lines:
-        console.print(f"Equal to the run's own evaluation at window {found.window}, context by context.", style="green")
+        console.print(f"Equal to the run's own evaluation at window {run.window}, context by context.", style="green")
     return not lines
 
 
 def _other_means(recorded: dict[str, Any], ours: Evaluation) -> list[str]:
-    """A sentence for every recorded mean that is not ours."""
-    told = {"all contexts": recorded["success"], **recorded["groups"]}
-    here = {"all contexts": ours.success, **ours.groups}
+    """A sentence for every recorded mean that differs from ours."""
+    stored = {"all contexts": recorded["success"], **recorded["groups"]}
+    new = {"all contexts": ours.success, **ours.groups}
     return [
-        f"The run recorded a success of {told[name]} for {name}, and it is {here[name]}."
-        for name in here
-        if told[name] != here[name]
+        f"The run recorded a success of {stored[name]} for {name}, and it is {new[name]}."
+        for name in new
+        if stored[name] != new[name]
     ]
 
 
-def _in_stock(found: Trained, ours: Evaluation) -> tuple[Any, list[str], str]:
-    """Outcomes in the stock environment, a line for each context that differs, and the verdict."""
-    from scout_rl.bench.families import family
+def _in_stock(run: Trained, ours: Evaluation) -> tuple[Any, list[str], str]:
+    """Outcomes in the stock environment, a line per context that differs, and the verdict."""
+    from scout_rl.bench.families import family as family_of
     from scout_rl.bench.rollouts.lockstep import compare
 
-    home, part, began = family(found.setting.family), found.bank.held_out, time.perf_counter()
-    envs = [home.stock_env(found.setting, _row(part.contexts, i)) for i in range(len(part))]
-    simulator = home.batch_simulator(found.setting)
-    played = compare(found.act(), envs, simulator, home.target_starts(part.contexts))
+    family, part, began = family_of(run.setting.family), run.bank.held_out, time.perf_counter()
+    envs = [family.stock_env(run.setting, _row(part.contexts, i)) for i in range(len(part))]
+    simulator = family.batch_simulator(run.setting)
+    played = compare(run.act(), envs, simulator, family.target_starts(part.contexts))
     lines = []
-    for i, (here, there, at) in enumerate(zip(ours.outcomes, played.success, played.differs_at, strict=True)):
-        if here == there and at < 0:
+    for i, (our, stock, at) in enumerate(zip(ours.outcomes, played.success, played.differs_at, strict=True)):
+        if our == stock and at < 0:
             continue
-        group = found.setting.groups[part.evaluation_group[i]].name
-        ends = f"ours {_word(here)}, stock {_word(there)}"
+        group = run.setting.groups[part.evaluation_group[i]].name
+        ends = f"ours {_word(our)}, stock {_word(stock)}"
         why = f"first differ at step {at}" if at >= 0 else "agree: the policy rounds apart"
         lines.append(f"  held-out context {i} ({group}): {ends}; the simulators {why}")
     seconds = time.perf_counter() - began
@@ -177,12 +177,12 @@ def _in_stock(found: Trained, ours: Evaluation) -> tuple[Any, list[str], str]:
     return played.success, [*lines[:MOST_LINES], *([f"  and {hidden} more"] if hidden > 0 else [])], note
 
 
-def _check_cells(found: Trained, contexts: tuple[int, ...], levels: tuple[int, ...]) -> None:
-    for what, given, n in (
-        ("context", contexts, len(found.bank.train)),
-        ("level", levels, found.config.levels),
+def _check_cells(run: Trained, contexts: tuple[int, ...], levels: tuple[int, ...]) -> None:
+    for what, values, n in (
+        ("context", contexts, len(run.bank.train)),
+        ("level", levels, run.config.levels),
     ):
-        for value in given:
+        for value in values:
             if not 0 <= value < n:
                 raise ValueError(f"{what} {value} is not one of this run's: 0..{n - 1}")
     if not levels:
@@ -190,37 +190,37 @@ def _check_cells(found: Trained, contexts: tuple[int, ...], levels: tuple[int, .
 
 
 def _film(
-    console: Console, found: Trained, run: Path, path: Path, contexts: tuple[int, ...], levels: tuple[int, ...]
+    console: Console, run: Trained, run_folder: Path, path: Path, contexts: tuple[int, ...], levels: tuple[int, ...]
 ) -> None:
-    from scout_rl.bench.families import family
+    from scout_rl.bench.families import family as family_of
     from scout_rl.bench.ladders import SOURCES
     from scout_rl.bench.ladders.build import Wanted, build_ladder
     from scout_rl.bench.ladders.check import a_few
     from scout_rl.bench.rollouts.video import Shown, film
     from scout_rl.bench.run.ladder import stored_ladder
 
-    home, part = family(found.setting.family), found.bank.train
-    chosen = list(contexts) or a_few(part, FILMED)
-    picked = {name: array[chosen] for name, array in part.contexts.items()}
-    if SOURCES[found.config.ladder].from_runs:
-        ladder = {name: array[chosen] for name, array in stored_ladder(run).items()}
+    family, part = family_of(run.setting.family), run.bank.train
+    filmed = list(contexts) or a_few(part, FILMED)
+    picked = {name: array[filmed] for name, array in part.contexts.items()}
+    if SOURCES[run.config.ladder].from_runs:
+        ladder = {name: array[filmed] for name, array in stored_ladder(run_folder).items()}
     else:
-        ladder, _ = build_ladder(Wanted(found.setting, picked, found.config.levels), found.config.ladder)
+        ladder, _ = build_ladder(Wanted(run.setting, picked, run.config.levels), run.config.ladder)
     rows: list[list[Shown]] = []
-    for i, x in enumerate(chosen):
-        group = f" ({found.setting.groups[part.evaluation_group[x]].name})" if len(found.setting.groups) > 1 else ""
+    for i, x in enumerate(filmed):
+        group = f" ({run.setting.groups[part.evaluation_group[x]].name})" if len(run.setting.groups) > 1 else ""
         rows.append([])
         for level in levels:
-            env = home.stock_env(found.setting, _row(part.contexts, x), pixels=PIXELS)
+            env = family.stock_env(run.setting, _row(part.contexts, x), pixels=PIXELS)
             first = env.restore({name: array[i, level] for name, array in ladder.items()})
             rows[-1].append(Shown(env, first, f"context {x}{group}, level {level}"))
     with console.status("filming"):
-        success = film(found.act(), rows, path)
-    told = "; ".join(
-        f"level {level}: {int(success[:, j].sum())} of {len(chosen)} succeed" for j, level in enumerate(levels)
+        success = film(run.act(), rows, path)
+    counts = "; ".join(
+        f"level {level}: {int(success[:, j].sum())} of {len(filmed)} succeed" for j, level in enumerate(levels)
     )
     console.print(
-        f"Training contexts {_some(chosen)} on film, {told}: {path} ({path.stat().st_size // 1024} KB)",
+        f"Training contexts {_some(filmed)} on film, {counts}: {path} ({path.stat().st_size // 1024} KB)",
         soft_wrap=True,
     )
 

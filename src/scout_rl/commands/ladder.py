@@ -33,7 +33,7 @@ ON_THE_WAY = (
     "Every cell: on the way of a success from the target start, and restored alike; level 0 is the target start."
 )
 DRAWN = 6
-"""Contexts in the picture where none is named."""
+"""Contexts in the picture if none is named."""
 
 
 def ladder(
@@ -61,7 +61,8 @@ def ladder(
         out: Folder for the picture (PNG) and the remaining steps of every cell (CSV).
     """
     chosen = setting_of(setting)
-    from scout_rl.bench.families import family, load_bank
+    from scout_rl.bench.families import family as family_of
+    from scout_rl.bench.families import load_bank
     from scout_rl.bench.ladders.check import a_few, check
 
     console = Console()
@@ -75,28 +76,28 @@ def ladder(
     picked = list(contexts) or list(range(len(part)))
     arrays = {name: array[picked] for name, array in part.contexts.items()}
     starts = _starts(console, chosen, bank, picked, ladder, levels or chosen.n_levels, ladder_from, ladder_fallback)
-    home, stem = family(chosen.family), f"{setting}-{ladder}{levels or chosen.n_levels}"
+    family, stem = family_of(chosen.family), f"{setting}-{ladder}{levels or chosen.n_levels}"
     _make_folder(out)
     columns = TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TextColumn("contexts"), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True, disable=not home.discrete) as bar:
+    with Progress(*columns, console=console, transient=True, disable=not family.discrete) as bar:
         line = bar.add_task("", total=len(picked))
-        checked = check(home, chosen, arrays, starts, SOURCES[ladder], lambda: bar.advance(line))
-    verdict = RESTORED if home.discrete else VALIDATED
+        checked = check(family, chosen, arrays, starts, SOURCES[ladder], lambda: bar.advance(line))
+    verdict = RESTORED if family.discrete else VALIDATED
     _show(console, chosen, part, picked, ladder, checked, ON_THE_WAY if SOURCES[ladder].from_runs else verdict)
     for warning in checked.report.warnings:
         console.print(f"warning: {warning}", style="yellow", highlight=False)
     _write_cells(out / f"{stem}.csv", chosen, part, picked, checked)
-    if home.why_sketched():
-        console.print(home.why_sketched(), soft_wrap=True)
+    if family.why_sketched():
+        console.print(family.why_sketched(), soft_wrap=True)
     drawn = list(range(len(picked))) if contexts else a_few(part, DRAWN)
-    _draw(out / f"{stem}.png", home, chosen, part, picked, ladder, starts, checked, drawn)
+    _draw(out / f"{stem}.png", family, chosen, part, picked, ladder, starts, checked, drawn)
     console.print(f"Picture and steps of every cell: {out / stem}.png, .csv", soft_wrap=True)
     return 0 if checked.report.ok else 1
 
 
 def _starts(
     console: Console,
-    chosen: Setting,
+    setting: Setting,
     bank: ContextBank,
     picked: list[int],
     source: str,
@@ -104,27 +105,27 @@ def _starts(
     first: str,
     fallback: str,
 ) -> States:
-    """The ladder of the picked contexts; one from runs is made as a whole, as a run would."""
+    """The ladder of the picked contexts; a policy ladder is built for all contexts first, as in a run."""
     from scout_rl.bench.ladders.build import Wanted, build_ladder
     from scout_rl.files.cache import use_compilation_cache
 
     require_ladder(source, first, fallback)
     if not SOURCES[source].from_runs:
         arrays = {name: array[picked] for name, array in bank.train.contexts.items()}
-        return build_ladder(Wanted(chosen, arrays, n_levels), source)[0]
+        return build_ladder(Wanted(setting, arrays, n_levels), source)[0]
     from scout_rl.bench.run.ladder import ladder_from_runs
 
     use_compilation_cache()
-    whole, _ = ladder_from_runs(source, first, fallback, chosen, bank, n_levels, console.print)
+    whole, _ = ladder_from_runs(source, first, fallback, setting, bank, n_levels, console.print)
     return {name: array[picked] for name, array in whole.items()}
 
 
 def _show(
-    console: Console, chosen: Setting, part: BankPart, picked: list[int], source: str, checked: Checked, verdict: str
+    console: Console, setting: Setting, part: BankPart, picked: list[int], source: str, checked: Checked, verdict: str
 ) -> None:
     groups = part.evaluation_group[picked]
     console.print(
-        f"[bold]{chosen.key}[/], {source} ladder of {len(picked)} training contexts ({chosen.task}); "
+        f"[bold]{setting.key}[/], {source} ladder of {len(picked)} training contexts ({setting.task}); "
         "solver steps that remain, mean (most):",
         highlight=False,
     )
@@ -132,7 +133,7 @@ def _show(
     table.add_column("level")
     columns = {
         f"{group.name} ({int((groups == index).sum())} contexts)": groups == index
-        for index, group in enumerate(chosen.groups)
+        for index, group in enumerate(setting.groups)
         if (groups == index).any()
     }
     for name in columns:
@@ -144,7 +145,7 @@ def _show(
     report = checked.report
     console.print(report.headline, style="green" if report.ok else "red")
     for (row, level), reasons in report.reasons.items():
-        group = chosen.groups[groups[row]].name
+        group = setting.groups[groups[row]].name
         console.print(
             f"  cell ({picked[row]}, {level}), {group}: {'; '.join(reasons)}",
             soft_wrap=True,
@@ -160,21 +161,21 @@ def _steps(remaining: Any) -> str:
     return f"{solved.mean():.1f} ({solved.max()})" if len(solved) else "-"
 
 
-def _write_cells(path: Path, chosen: Setting, part: BankPart, picked: list[int], checked: Checked) -> None:
+def _write_cells(path: Path, setting: Setting, part: BankPart, picked: list[int], checked: Checked) -> None:
     reasons = checked.report.reasons
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["context", "group", "level", "remaining_steps", "invalid"])
         for (row, level), steps in np.ndenumerate(checked.remaining):
-            group = chosen.groups[part.evaluation_group[picked[row]]].name
+            group = setting.groups[part.evaluation_group[picked[row]]].name
             why = "; ".join(reasons.get((row, level), []))
             writer.writerow([picked[row], group, level, "" if steps < 0 else int(steps), why])
 
 
 def _draw(
     path: Path,
-    home: Family,
-    chosen: Setting,
+    family: Family,
+    setting: Setting,
     part: BankPart,
     picked: list[int],
     source: str,
@@ -191,18 +192,18 @@ def _draw(
         ]
         for row in drawn
     ]
-    several = len(chosen.groups) > 1
-    groups = [chosen.groups[part.evaluation_group[picked[row]]].name for row in drawn]
+    several = len(setting.groups) > 1
+    groups = [setting.groups[part.evaluation_group[picked[row]]].name for row in drawn]
     names = [f"context {picked[row]}" + (f" ({g})" if several else "") for row, g in zip(drawn, groups, strict=True)]
     draw_ladder(
-        home,
-        chosen,
+        family,
+        setting,
         {name: array[[picked[row] for row in drawn]] for name, array in part.contexts.items()},
         {name: array[drawn] for name, array in starts.items()},
         path,
         rows=names,
         captions=captions,
-        title=f"{chosen.key}: {source} ladder",
+        title=f"{setting.key}: {source} ladder",
     )
 
 

@@ -1,4 +1,4 @@
-"""``scout repeat``: whether a stored result comes out again."""
+"""``scout repeat``: train a stored run again and compare."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def repeat(
     """
     from scout_rl.bench.run.repeat import read
     from scout_rl.bench.run.repeat import repeat as again
-    from scout_rl.commands.bars import bar_of
+    from scout_rl.commands.bars import progress_bar
 
     if threads < 0:
         raise Refusal(f"--threads is {threads}, but cannot be negative")
@@ -41,12 +41,12 @@ def repeat(
     config = stored.about["config"]
 
     def say(unlike: list[str]) -> None:
-        told = f"Not as it was: {'; '.join(unlike)}." if unlike else "Versions, source and machine are as they were."
-        console.print(f"{told} Equality is promised where all of that is the same.")
+        text = f"Not as it was: {'; '.join(unlike)}." if unlike else "Versions, source and machine are as they were."
+        console.print(f"{text} Equality is promised where all of that is the same.")
 
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leaves through every `finally`
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that every `finally` runs
     try:
-        with bar_of(console, transient=True) as bar:
+        with progress_bar(console, transient=True) as bar:
             line = bar.add_task(f"{config['setting']} {config['rule']} {config['seed']}", total=stored.windows, news="")
             difference = again(stored, threads=threads, watch=lambda done: bar.update(line, completed=done), say=say)
     except KeyboardInterrupt:

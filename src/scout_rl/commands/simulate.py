@@ -46,15 +46,15 @@ def simulate(
         out: Folder for the CSV, npz and PNG files.
     """
     known = [*SCENARIOS, "proposition"]
-    chosen = list(scenarios) or known
-    _check(chosen, known, "scenario")
+    names = list(scenarios) or known
+    _check(names, known, "scenario")
     keys = list(rule) or list(rules.RULES)
     _check(keys, list(rules.RULES), "rule")
     if seeds < 1 or workers < 1:
         raise ValueError(f"seeds={seeds} and workers={workers} must be at least 1")
     out.mkdir(parents=True, exist_ok=True)
     console = Console()
-    played = [SCENARIOS[name]() for name in chosen if name != "proposition"]
+    played = [SCENARIOS[name]() for name in names if name != "proposition"]
     runs, sweeps = _play_all(played, keys, seeds, seed, workers, sweep, console)
     for scenario in played:
         ordered = [runs[scenario.key, key] for key in keys]
@@ -63,20 +63,20 @@ def simulate(
             _show_sweep(console, scenario, sweeps[scenario.key])
         write_data(out, scenario, ordered)
         draw(out / f"{scenario.key}.png", scenario, ordered)
-    if "proposition" in chosen:
+    if "proposition" in names:
         _show_proposition(console, K)
     if played:
         console.print(f"Figures and data: {out}/")
     return 0
 
 
-def _check(given: list[str], known: list[str], what: str) -> None:
-    for name in given:
+def _check(names: list[str], known: list[str], what: str) -> None:
+    for name in names:
         if name not in known:
             raise ValueError(f"there is no {what} {name!r}; there are {', '.join(known)}")
 
 
-def _one(key: str, name: str, seeds: int, seed: int) -> Run:
+def _play_one(key: str, name: str, seeds: int, seed: int) -> Run:
     scenario = SCENARIOS[name]()
     return play(rule_for(key, scenario), scenario, seeds=seeds, seed=seed)
 
@@ -88,18 +88,18 @@ def _sweep(name: str, seeds: int) -> list[tuple[float, Run]]:
 def _play_all(
     played: list[Scenario], keys: list[str], seeds: int, seed: int, workers: int, sweep: bool, console: Console
 ) -> tuple[dict[tuple[str, str], Run], dict[str, list[tuple[float, Run]]]]:
-    """Every (scenario, rule) as one task of a process pool, with a progress bar."""
+    """Play every (scenario, rule) as a task of a process pool, with a progress bar."""
     runs: dict[tuple[str, str], Run] = {}
     sweeps: dict[str, list[tuple[float, Run]]] = {}
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total} runs")
     with (
         Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as bar,
         ProcessPoolExecutor(workers, initializer=end_quietly) as pool,
-        _ended_early(pool),
+        _cancel_on_error(pool),
     ):
-        with undisturbed():  # the first task starts the processes, and one that has just begun would print a traceback
+        with undisturbed():  # interrupted while they start, the processes would print a traceback
             tasks = {
-                pool.submit(_one, key, scenario.key, seeds, seed): (scenario.key, key)
+                pool.submit(_play_one, key, scenario.key, seeds, seed): (scenario.key, key)
                 for scenario in played
                 for key in keys
             }
@@ -115,8 +115,8 @@ def _play_all(
 
 
 @contextmanager
-def _ended_early(pool: ProcessPoolExecutor) -> Iterator[None]:
-    """Whatever ends this early (Ctrl-C) also drops the tasks that have not begun."""
+def _cancel_on_error(pool: ProcessPoolExecutor) -> Iterator[None]:
+    """Cancel the waiting tasks if the block ends early (Ctrl-C)."""
     try:
         yield
     except BaseException:
@@ -163,8 +163,8 @@ def _show_proposition(console: Console, K: tuple[int, ...]) -> None:
     for name in ("K", "synchronized schedules", "solve one", "solve both", "local schedule solves both", "holds"):
         shown.add_column(name, justify="right")
     for k in K:
-        found = check_proposition(k)
-        count = f"{found.schedules:,}" if found.schedules < 10**12 else f"2^{k + 1}"
-        cells = [str(k), count, f"{found.solving_one:,}", f"{found.solving_both:,}"]
-        shown.add_row(*cells, *("yes" if answer else "no" for answer in (found.local_solves_both, found.holds)))
+        counts = check_proposition(k)
+        count = f"{counts.schedules:,}" if counts.schedules < 10**12 else f"2^{k + 1}"
+        cells = [str(k), count, f"{counts.solving_one:,}", f"{counts.solving_both:,}"]
+        shown.add_row(*cells, *("yes" if answer else "no" for answer in (counts.local_solves_both, counts.holds)))
     console.print(shown)

@@ -11,7 +11,7 @@ from scout_rl import rules
 from scout_rl.bench.ladders import SOURCES
 from scout_rl.bench.run.sinks import Sink, Track, open_sink
 from scout_rl.bench.settings.settings import SETTINGS, setting
-from scout_rl.commands.bars import bar_of
+from scout_rl.commands.bars import progress_bar
 from scout_rl.files.atomic import UNWRITABLE
 from scout_rl.files.refusal import Refusal
 
@@ -27,11 +27,11 @@ ONE_VALUE = {
         *("evaluate-every", "checkpoint-every", "track", "out"),
     )
 }
-"""Flags that take the next word, whatever it is. Those with a dot (constants, learner) take none, one or several."""
+"""Flags that always take one value. Those with a dot (constants, learner) take none, one or several."""
 
 
 def train_command(arguments: list[str]) -> Callable[..., int]:
-    """Build the command for what stands in ``arguments``: setting, rule, learner and preset decide the other flags."""
+    """Build the command; its flags depend on the setting, rule, learner and preset in ``arguments``."""
     if arguments[:1] != ["train"]:
         return _another_command
     from scout_rl.bench.learners import make_learner
@@ -96,7 +96,7 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
         changed = {
             name: value
             for name, value in constants.constants().items()  # type: ignore[attr-defined]
-            if name not in FILLED or _given(arguments, name)
+            if name not in FILLED or _is_set(arguments, name)
         }
         config = RunConfig(
             setting=setting,
@@ -126,14 +126,14 @@ def _another_command() -> int:
 
 
 def run(config: "RunConfig", path: Path, track: Track = "none", console: Console | None = None) -> int:
-    """Train with a progress bar; a full disk, an unwritable folder or an interrupt (exit code 130) is one sentence."""
+    """Train with a progress bar; an unwritable folder or an interrupt (exit code 130) prints one sentence."""
     from scout_rl.bench.run.train import train
     from scout_rl.files.cache import use_compilation_cache
 
     use_compilation_cache()
     console = console or Console()
     sink = open_sink(track, path, f"{config.setting}/{config.rule}/{config.seed}", config.as_dict())
-    with bar_of(console) as bar:
+    with progress_bar(console) as bar:
         line = bar.add_task(f"{config.setting} {config.rule} {config.seed}", total=config.windows, news="compiling")
         latest: dict[str, str] = {}
 
@@ -184,8 +184,8 @@ def _each(groups: dict[str, float]) -> str:
 
 
 def _setting_in(words: list[str]) -> str:
-    """The word that names the setting: the first that is no flag and no flag's value; `FIRST` where there is none."""
-    doubtful: list[str] = []  # behind a flag with a dot: its values, or the setting
+    """The setting's key: the first word that is no flag and no value of a flag; by default `FIRST`."""
+    doubtful: list[str] = []  # words after a flag with a dot: its values, or the setting
     flag = ""
     for word in words:
         if word.startswith("-"):
@@ -212,6 +212,6 @@ def _value(words: list[str], flag: str) -> str | None:
     return None
 
 
-def _given(words: list[str], name: str) -> bool:
+def _is_set(words: list[str], name: str) -> bool:
     flags = {f"--constants.{name}", f"--constants.{name.replace('_', '-')}"}
     return any(word.split("=")[0] in flags for word in words)

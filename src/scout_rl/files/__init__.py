@@ -1,1 +1,1 @@
-"""The one place that knows the disk: archives, caches, locks, and what damage raises."""
+"""The one place that knows the disk: archives, caches, locks, damaged files and refusals."""

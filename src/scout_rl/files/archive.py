@@ -1,7 +1,7 @@
 """Named arrays and JSON in one npz file, without pickle: loading never executes code.
 
-`pack` and `unpack` are the format of every npz file of ours but the banks. States, trajectories and ladders are
-archives: such files with a content hash.
+`pack` and `unpack` are the format of all our npz files except the banks. An archive is such a file with a content
+hash: states, trajectories and ladders.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.files.atomic import write_bytes
-from scout_rl.files.damage import DAMAGE, told
+from scout_rl.files.damage import DAMAGE, error_text
 from scout_rl.files.refusal import Refusal
 from scout_rl.files.shape import require_shape
 
@@ -37,7 +37,7 @@ WRONG_BYTES = (
     ValueError, LookupError, TypeError, OSError, EOFError, NotImplementedError, SyntaxError, RuntimeError, MemoryError,
     OverflowError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-"""What zipfile and NumPy raise on wrong bytes: encryption, versions and headers that nobody wrote among it."""
+"""Raised by zipfile and NumPy on wrong bytes, such as a false encryption flag, version or header."""
 
 
 def content_hash(arrays: Mapping[str, Array], meta: Mapping[str, Any]) -> str:
@@ -52,44 +52,44 @@ def content_hash(arrays: Mapping[str, Array], meta: Mapping[str, Any]) -> str:
 
 def pack(arrays: Mapping[str, Any], entry: str = "", value: object = None, *, compressed: bool = True) -> bytes:
     """The content of an npz file: the arrays, and a JSON value under the name ``entry``."""
-    described = {entry: np.frombuffer(json.dumps(value).encode(), np.uint8)} if entry else {}
+    entries = {entry: np.frombuffer(json.dumps(value).encode(), np.uint8)} if entry else {}
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED) as archive:
-        for name, values in {**described, **arrays}.items():
+        for name, values in {**entries, **arrays}.items():
             array = np.asarray(values)
             if array.dtype.hasobject:
                 raise Refusal(f"array {name!r} holds Python objects, which cannot be saved without pickle.")
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as place:
-                np.lib.format.write_array(place, array, allow_pickle=False)
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
     return file.getvalue()
 
 
 def unpack(content: bytes, entry: str = "") -> tuple[dict[str, Array], Any]:
-    """The arrays and the JSON value that `pack` was given; whatever wrong bytes raise is a refusal."""
+    """The arrays and the JSON value that `pack` stored; wrong bytes are refused."""
     arrays = {}
     with _opened(content) as file:
         for name in file.namelist():
-            with file.open(name) as place:
-                arrays[name.removesuffix(".npy")] = np.lib.format.read_array(place, allow_pickle=False)
+            with file.open(name) as member:
+                arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
     return arrays, json.loads(arrays.pop(entry).tobytes()) if entry else None
 
 
 def has_entry(content: bytes, entry: str) -> bool:
-    """Whether `pack` was given a value under this name."""
+    """Whether `pack` stored a value under this name."""
     with _opened(content) as file:
         return f"{entry}.npy" in file.namelist()
 
 
 @contextmanager
 def _opened(content: bytes) -> Iterator[zipfile.ZipFile]:
-    """The zip file. Nothing but zipfile's and NumPy's own code belongs into this context: its faults are the bytes'."""
+    """The zip file. Call only zipfile and NumPy in this block: every error in it counts as wrong bytes."""
     if not zipfile.is_zipfile(io.BytesIO(content)):
         raise Refusal("it is not a zip file")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as file:
             yield file
     except WRONG_BYTES as error:
-        raise Refusal(told(error)) from error
+        raise Refusal(error_text(error)) from error
 
 
 def archive_bytes(arrays: Mapping[str, Array], meta: Mapping[str, Any]) -> tuple[bytes, str]:
@@ -106,18 +106,18 @@ def write_archive(path: str | os.PathLike[str], arrays: Mapping[str, Array], met
 
 
 def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, Any], str]:
-    """The arrays, the JSON part and the hash of a file; a damaged one is refused."""
+    """The arrays, the JSON part and the hash of a file; refuse a damaged one."""
     return parse_archive(Path(path).read_bytes(), str(path))
 
 
 def parse_archive(content: bytes, name: str) -> tuple[dict[str, Array], dict[str, Any], str]:
-    """As :func:`read_archive`, from the file's content; ``name`` is what an error calls it."""
+    """As :func:`read_archive`, from the file's content; errors call the file ``name``."""
     try:
         arrays, envelope = unpack(content, META)
         require_shape(envelope, {"meta": {}, "sha256": str})
         meta, sha256 = envelope["meta"], envelope["sha256"]
     except DAMAGE as error:
-        raise Refusal(f"{name} is damaged, or no file of ours: {told(error)}") from error
+        raise Refusal(f"{name} is damaged, or no file of ours: {error_text(error)}") from error
     if content_hash(arrays, meta) != sha256:
         raise Refusal(f"{name} is damaged: its content does not match its hash {str(sha256)[:12]}.")
     return arrays, meta, sha256

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and bytes that are on the disk."""
+"""Atomic writes, and bytes that survive a power cut."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ UNWRITABLE = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO),
     *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR),
 }
-"""How a disk refuses bytes: it is full, broken or not ours, or something is in the way."""
+"""Errors of writing: the disk is full, broken or not ours, or something is in the way."""
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes, *, durable: bool = False) -> None:
-    """Write a file beside its place and rename it: a killed process leaves the old file or the new one.
+    """Write to a temporary file and rename it: a killed process leaves the old file or the new one.
 
     With ``durable`` the bytes are on the disk before the file has its name.
     """
@@ -35,7 +35,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes, *, durable: bool = Fa
 
 
 def sync(paths: Iterable[Path]) -> None:
-    """Have the bytes of files, or the names in folders, on the disk; what does not exist is passed over."""
+    """Flush files and folders to the disk; skip those that do not exist."""
     for path in paths:
         if path.exists():
             handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)

@@ -1,4 +1,4 @@
-"""Where things that can be made again are kept: compiled functions, ladders; and which source they are made by."""
+"""The cache of compiled functions and ladders, and the hash of the source that makes them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from pathlib import Path
 
 def cache_folder() -> Path:
     """``SCOUT_CACHE``, or ``scout-rl`` in the user's cache folder."""
-    own = os.environ.get("SCOUT_CACHE")
-    if own:
-        return Path(own)
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "scout-rl"
+    if folder := os.environ.get("SCOUT_CACHE"):
+        return Path(folder)
+    user_cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(user_cache) if user_cache else Path.home() / ".cache") / "scout-rl"
 
 
 def use_compilation_cache() -> None:
@@ -25,7 +24,7 @@ def use_compilation_cache() -> None:
 
 
 def code_hash(*patterns: str) -> str:
-    """Hash of the package's files that fit the patterns; a pattern that fits none is a mistake of ours."""
+    """Hash of the package's files that match the patterns; each pattern must match some file."""
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
     files = {pattern: list(root.glob(pattern)) for pattern in patterns}

@@ -1,7 +1,7 @@
-"""What reading a file with wrong bytes raises, and the one sentence that it becomes.
+"""Errors of reading a file with wrong bytes become one sentence that names the file.
 
-Our own mistakes (``TypeError``, ``AttributeError`` and the like) are not among it: they show their traceback. So
-whoever reads JSON checks its shape first (`shape.py`).
+Our own mistakes (``TypeError``, ``AttributeError``) are not caught: they show their traceback. So check the shape of
+JSON first (`shape.py`).
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from contextlib import contextmanager
 from scout_rl.files.refusal import Refusal
 
 DAMAGE = (ValueError, LookupError, OverflowError, OSError)
-"""What json and `archive.unpack` raise on wrong bytes, what the disk does, and content that lacks a part."""
+"""Raised by json, `archive.unpack` and the disk, and by content that lacks a part."""
 
 
 @contextmanager
 def reading(path: object, otherwise: str = "is damaged") -> Iterator[None]:
-    """Make anything that wrong bytes raise in here a refusal that names the path.
+    """Turn every error of `DAMAGE` into a refusal that names the path.
 
-    A ``ValueError`` that begins with it, or with a file below it, stays as it is. Only reading belongs in here.
+    A ``ValueError`` that begins with the path, or with a file below it, stays as it is. Put only reading in this block.
     """
     try:
         yield
     except DAMAGE as error:
         if isinstance(error, ValueError) and str(error).startswith(str(path)):
             raise
-        raise Refusal(f"{path} {otherwise}: {told(error)}") from error
+        raise Refusal(f"{path} {otherwise}: {error_text(error)}") from error
 
 
-def told(error: BaseException) -> str:
-    """An error in a few words, on one line."""
+def error_text(error: BaseException) -> str:
+    """An error on one line."""
     if isinstance(error, KeyError):
         return f"there is no {error}"
     if isinstance(error, OSError) and error.strerror:

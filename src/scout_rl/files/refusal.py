@@ -1,4 +1,4 @@
-"""What the package raises where the fault is not its own."""
+"""The error for a mistake that is not in this package."""
 
 
 class Refusal(ValueError):

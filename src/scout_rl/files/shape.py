@@ -1,7 +1,7 @@
-"""JSON from a file against the shape that its readers count on: a wrong one is a sentence, not a mistake of ours.
+"""Check that JSON from a file has the shape that its readers expect.
 
-A shape is a type, ``[shape]`` for a list, or a dict of shapes by name; ``...`` as a name stands for every name. Names
-that a value does not have are not asked for here.
+A shape is a type, ``[shape]`` for a list, or a dict of shapes by name. The name ``...`` stands for every name. A
+missing name is not an error here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHOWN = 40
 
 
 def require_shape(value: Any, shape: Any, name: str = "it") -> None:
-    """Refuse a value of another shape."""
+    """Refuse a value of another shape; ``name`` is what the refusal calls it."""
     kind: Any = shape if isinstance(shape, type | UnionType) else type(shape)
     fits = isinstance(value, (int, float) if kind is float else kind)
     if not fits or (isinstance(value, bool) and kind is not bool):

@@ -1,1 +1,1 @@
-"""What a training leaves behind: tables of windows and events, evaluations, who made it; whole or compact."""
+"""The records of a training: tables of windows and events, evaluations, what made them; as a folder or compact."""

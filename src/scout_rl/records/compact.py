@@ -1,8 +1,8 @@
-"""A run's records in one small file: what `results/` holds, and what tables and figures are made from.
+"""Compact records: a run in one small file, as in `results/`. Tables and figures are made from them.
 
-Everything that the run's numbers follow from is kept (config, bank hash, versions, cells and success of every window,
-frontiers, moves, the outcome of every held-out context at every evaluation, environment steps, seconds); the learner's
-losses and the success averages behind the moves are not. Arrays alone, no pickle, a few tens of KB.
+Kept: config, bank hash, versions, cells and success of every window, frontiers, moves, the outcome of every held-out
+context at every evaluation, environment steps, seconds. Left out: the learner's losses and the success averages behind
+the moves. A file holds only arrays, no pickle, in a few tens of KB.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class CompactRun(NamedTuple):
     seconds: float
     """Wall time of all windows."""
     ladder: dict[str, Any] | None
-    """Where a policy ladder came from, context by context, and its bootstrap fraction; None for other ladders."""
+    """The source of a policy ladder per context, and its bootstrap fraction; None for other ladders."""
 
 
 def pack(folder: Path, path: Path) -> None:
-    """Write the compact record of a finished run; one that is not finished, or does not fit together, is refused."""
+    """Write the compact record of a run; refuse one that is unfinished or inconsistent."""
     with reading(folder):
         arrays, note = _contents(folder)
     content = archive.pack(arrays, _ABOUT, note)
@@ -105,7 +105,7 @@ def _contents(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def unpack(path: Path) -> CompactRun:
-    """Read what `pack` wrote; anything else is a ``ValueError`` of one sentence that names the path."""
+    """Read what `pack` wrote; refuse anything else."""
     if not path.exists():
         raise Refusal(f"{path} does not exist")
     with reading(path, "is no compact record, or a damaged one"):
@@ -124,7 +124,7 @@ def _parse(path: Path, content: bytes) -> CompactRun:
         raise Refusal(f"{path} has compact schema {note.get('compact_schema')!r}, this version reads {SCHEMA}")
     check_run(note["run"])
     run = _run(arrays, note)
-    _fits(run)
+    _require_consistent(run)
     return run
 
 
@@ -145,8 +145,8 @@ def _run(arrays: dict[str, NDArray[Any]], note: dict[str, Any]) -> CompactRun:
     )
 
 
-def _fits(run: CompactRun) -> None:
-    """Refuse arrays that are not of one run."""
+def _require_consistent(run: CompactRun) -> None:
+    """Refuse arrays that cannot come from one run."""
     windows, rollouts = run.context.shape
     frontier = run.level if run.frontier is None else run.frontier
     lengths = {len(array) for array in (run.level, run.success, frontier, run.environment_steps)}

@@ -1,7 +1,7 @@
-"""A run's held-out evaluations, checked: they are those that were due, and every mean is that of its outcomes.
+"""Check a run's held-out evaluations: each was due, and each mean is the mean of its outcomes.
 
-Reports read means by group; the outcomes behind them are what a policy did. Which held-out context is of which group
-stands in run.json; of a record without it only what holds for any groups is asked.
+run.json says which group a held-out context belongs to. Old records lack these labels; their means are only checked
+for what holds with any labels.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from scout_rl.records.stored import read_table
 from scout_rl.records.tables import EVALUATIONS
 
 ROUNDING = 1e-9
-"""A mean of zeros and ones is computed exactly; this is for other machines' last digits."""
+"""Means may differ between machines in their last digits."""
 
 
 def due(windows: int, every: int) -> list[int]:
-    """After how many windows a run is evaluated: before the first, every so many, and after the last."""
+    """The window counts at which a run is evaluated: 0, each multiple of ``every``, and the last."""
     return sorted({*range(0, windows, every), windows})
 
 
 def read_evaluations(folder: Path, about: dict[str, Any], closed: int) -> list[dict[str, Any]]:
-    """Every evaluation in a run folder of which ``closed`` windows are wholly written; a false one is refused."""
+    """Every evaluation in a run folder with ``closed`` complete windows; refuse a false one."""
     path = folder / EVALUATIONS
     rows = read_table(path)
     with reading(path):
         outcomes = [row["outcomes"] for row in rows]
-        if any(len(one) != len(outcomes[0]) or set(one) - {0, 1} for one in outcomes):
+        if any(len(row) != len(outcomes[0]) or set(row) - {0, 1} for row in outcomes):
             raise ValueError("its outcomes are not one 0 or 1 for every held-out context")
         names = list(rows[0]["groups"]) if rows else []
         if any(list(row["groups"]) != names for row in rows):
@@ -47,14 +47,14 @@ def read_evaluations(folder: Path, about: dict[str, Any], closed: int) -> list[d
 
 
 def check_times(config: dict[str, Any], at: list[int], closed: int) -> None:
-    """Refuse evaluations that were not due, are there twice, or are missing after ``closed`` windows."""
-    if "windows" not in config:  # anyone's loop: it evaluates when it likes
-        if any(one >= other for one, other in pairwise(at)) or (closed and at[-1:] > [closed]):
+    """Refuse evaluations that were not due, appear twice, or are missing after ``closed`` windows."""
+    if "windows" not in config:  # a user's loop evaluates when it likes
+        if any(before >= after for before, after in pairwise(at)) or (closed and at[-1:] > [closed]):
             raise ValueError("its evaluations are not in order, or of windows that are not there")
         return
     every = config.get("evaluate_every")
-    if not every:  # a config of before it was kept there
-        if any(one >= other for one, other in pairwise(at)) or at[:1] not in ([], [0]):
+    if not every:  # old configs lack it
+        if any(before >= after for before, after in pairwise(at)) or at[:1] not in ([], [0]):
             raise ValueError("its evaluations do not begin before the first window, or are not in order")
         if closed == config["windows"] and at[-1:] != [closed]:
             raise ValueError(f"the evaluation after {closed} windows is missing")
@@ -75,7 +75,7 @@ def check_means(
     groups: Mapping[str, NDArray[np.float64]],
     success: NDArray[np.float64] | None = None,
 ) -> None:
-    """Refuse a mean that is not that of its outcomes [evaluations, held-out contexts]."""
+    """Refuse a mean that differs from the mean of its outcomes [evaluations, held-out contexts]."""
     overall = outcomes.mean(axis=1)
     if success is not None:
         _require_equal("success", at, success, overall)
@@ -95,12 +95,13 @@ def check_means(
     means = np.stack(list(groups.values()))
     within = (means.min(axis=0) <= overall + ROUNDING) & (overall <= means.max(axis=0) + ROUNDING)
     for i in np.flatnonzero(~(within & (means >= 0).all(axis=0) & (means <= 1).all(axis=0))).tolist():
-        told = ", ".join(f"{name} {values[i]:g}" for name, values in groups.items())
-        raise ValueError(f"the evaluation after {at[i]} windows has {told}, and {overall[i]:g} of all outcomes")
+        stored = ", ".join(f"{name} {values[i]:g}" for name, values in groups.items())
+        raise ValueError(f"the evaluation after {at[i]} windows has {stored}, and {overall[i]:g} of all outcomes")
 
 
-def _require_equal(what: str, at: Sequence[int], told: NDArray[np.float64], mean: NDArray[np.float64]) -> None:
-    for i in np.flatnonzero(~(np.abs(told - mean) <= ROUNDING)).tolist():  # not a number is unequal too
+def _require_equal(what: str, at: Sequence[int], stored: NDArray[np.float64], mean: NDArray[np.float64]) -> None:
+    for i in np.flatnonzero(~(np.abs(stored - mean) <= ROUNDING)).tolist():  # NaN is unequal too
         raise ValueError(
-            f"the evaluation after {at[i]} windows has {what} {told[i]:g}, and the mean of its outcomes is {mean[i]:g}"
+            f"the evaluation after {at[i]} windows has {what} {stored[i]:g}, "
+            f"and the mean of its outcomes is {mean[i]:g}"
         )

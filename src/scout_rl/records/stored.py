@@ -1,6 +1,6 @@
-"""The files of a run folder or a ``log_dir``, read: what is wrong with one is a sentence that names it.
+"""Readers for the files of a run folder or a ``log_dir``. Errors name the file.
 
-Light enough for the report: nothing in here needs a simulator or a learner.
+The report uses them: nothing here needs a simulator or a learner.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["RUN", "SOURCES", "check_run", "read_curriculum", "read_json", "read_
 SCHEMA = 1
 RUN = "run.json"
 FIELDS = {"setting": str, "rule": str, "seed": int, "levels": int, "windows": int}
-"""Of a run's config: what every reader needs."""
+"""Fields of a run's config that every reader needs."""
 RUN_SHAPE: dict[str, Any] = {
     "config": {
         **dict.fromkeys(("episodes", "evaluate_every", "checkpoint_every"), int),
@@ -40,11 +40,11 @@ RUN_SHAPE: dict[str, Any] = {
 LADDER = "ladder.json"
 LADDER_SHAPE = {"sha256": str, "bootstrap_fraction": float}
 SOURCES = ("ladder_from", "ladder_fallback")
-"""Of a run's config: the folders of other runs, where a policy ladder comes from."""
+"""Fields of a run's config: the folders of the runs that a policy ladder comes from."""
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """What the folder's run.json says, or a sentence."""
+    """The folder's run.json, checked."""
     path = folder / RUN
     if not path.exists():
         raise Refusal(f"{folder} is no run folder: there is no {RUN} in it")
@@ -57,7 +57,7 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 
 def check_run(about: dict[str, Any]) -> None:
-    """Refuse what run.json says of a run where its config lacks a field or has another type in it."""
+    """Refuse the content of a run.json whose config lacks a field or has a wrong type."""
     require_shape(about, RUN_SHAPE)
     for name, kind in FIELDS.items():
         value = about["config"][name]
@@ -78,6 +78,6 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_curriculum(folder: Path) -> Records:
-    """The curriculum's own records."""
+    """The curriculum's records."""
     with reading(folder):
         return read_records(folder)

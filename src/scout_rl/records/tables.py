@@ -1,13 +1,13 @@
-"""What a run leaves behind: append-only files in one folder, readable without us.
+"""The records of a run: append-only files in one folder, readable without this package.
 
     config.json     what was run: rule, constants, shape, seed, versions
-    windows.jsonl   a row a window: its cells and their success
-    events.jsonl    a row a frontier move
-    frontier.int8   a row a window: one byte a context (rules with a frontier)
+    windows.jsonl   a row per window: its cells and their success
+    events.jsonl    a row per frontier move
+    frontier.int8   a row per window: one byte per context (rules with a frontier)
     evaluations.jsonl   a row per held-out evaluation, where the loop reports any
 
-A window's row in ``windows.jsonl`` is written last. Whatever a crash left behind it is cut off when the folder is
-opened again, and a curriculum restored to window w cuts the records back to w rows. docs/metrics.md lists every column.
+A window's row in ``windows.jsonl`` is written last. Opening the folder again cuts off what a crash left incomplete. A
+curriculum that is restored to window w cuts the records back to w rows. docs/metrics.md lists every column.
 """
 
 from __future__ import annotations
@@ -76,17 +76,17 @@ class Records(NamedTuple):
 
 
 class JsonLines:
-    """One append-only table: a JSON object a line, with a ``window`` in each; half a line is cut off by `cut`."""
+    """One append-only table: a JSON object per line, each with a ``window``. `cut` removes an incomplete line."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def append(self, *rows: dict[str, Any]) -> None:
-        """Write rows; their bytes are with the operating system when this returns."""
+        """Write rows and hand their bytes to the operating system."""
         _append(self.path, "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows).encode())
 
     def size(self) -> int:
-        """Bytes."""
+        """Bytes in the file."""
         return self.path.stat().st_size if self.path.exists() else 0
 
     def rows(self) -> list[dict[str, Any]]:
@@ -126,13 +126,13 @@ class RecordWriter:
         """The window that comes next in the file; 0 while the file is empty."""
         self._size = self._windows.size()
         kept = 0 if self.first is None else self.windows - self.first
-        if self._frontiers() in (None, kept, kept + 1):  # else some of it was lost, and `cut` says what can be kept
+        if self._frontiers() in (None, kept, kept + 1):  # else rows were lost: `cut` refuses
             self.cut(self.windows)
 
     def append(
         self, window: int, row: dict[str, Any], events: Sequence[Event], frontier: NDArray[np.int8] | None
     ) -> None:
-        """Write one closed window; all its bytes are with the operating system when this returns."""
+        """Write one closed window and hand its bytes to the operating system."""
         self._require_sole()
         if frontier is not None:
             _append(self.folder / FRONTIER, np.ascontiguousarray(frontier, np.int8).tobytes())
@@ -146,43 +146,43 @@ class RecordWriter:
     def evaluate(self, row: dict[str, Any]) -> None:
         """Write one held-out evaluation, of the same contexts as those before it.
 
-        A row of this window or a later one is from before a restore: it goes.
+        Rows of this window or later ones are from before a restore: they are removed.
         """
         self._require_sole()
         self.evaluations.cut(row["window"])
         for first in self.evaluations.rows()[:1]:
-            there, here = ((len(one["outcomes"]), sorted(one["groups"])) for one in (first, row))
-            if there != here:
+            stored, new = ((len(each["outcomes"]), sorted(each["groups"])) for each in (first, row))
+            if stored != new:
                 raise ValueError(
-                    f"the evaluation has {here[0]} contexts in {', '.join(here[1])}, and those in "
-                    f"{self.evaluations.path} have {there[0]} in {', '.join(there[1])}: always play the same ones"
+                    f"the evaluation has {new[0]} contexts in {', '.join(new[1])}, and those in "
+                    f"{self.evaluations.path} have {stored[0]} in {', '.join(stored[1])}: always play the same ones"
                 )
         self.evaluations.append(row)
 
     def cut(self, windows: int) -> None:
-        """Keep only the rows of windows before ``windows``; where some of those are lost, nothing is cut."""
+        """Keep the rows of windows before ``windows``; refuse, and cut nothing, where some of those are lost."""
         keep = 0 if self.first is None else max(0, min(windows, self.windows) - self.first)
-        there = self._frontiers()
-        if there is not None and (there < keep or (windows > self.windows and there > keep + 1)):
-            raise Refusal(self._lost(there, keep))
+        frontiers = self._frontiers()
+        if frontiers is not None and (frontiers < keep or (windows > self.windows and frontiers > keep + 1)):
+            raise Refusal(self._lost(frontiers, keep))
         cut_records(self.folder, windows if keep else 0, frontier_bytes=keep * self.width)
         self.first = self.first if keep else None
         self.windows = min(windows, self.windows) if keep else 0
         self._size = self._windows.size()
 
     def rows(self) -> list[dict[str, Any]]:
-        """The windows that are in the file."""
+        """Every window in the file."""
         return self._windows.rows()
 
     def check(self) -> None:
-        """Refuse to go on after rows that are lost, or another's."""
+        """Refuse to continue after rows were lost, or another curriculum wrote some."""
         self._require_sole()
-        there, kept = self._frontiers(), 0 if self.first is None else self.windows - self.first
-        if there not in (None, kept):
-            raise Refusal(self._lost(there, kept))
+        frontiers, kept = self._frontiers(), 0 if self.first is None else self.windows - self.first
+        if frontiers not in (None, kept):
+            raise Refusal(self._lost(frontiers, kept))
 
     def sync(self) -> None:
-        """Have every row on the disk, before a state is that knows of them."""
+        """Flush every row to the disk: call it before saving a state that counts them."""
         sync(self.folder / name for name in (CONFIG, WINDOWS, EVENTS, FRONTIER, EVALUATIONS))
 
     def _require_sole(self) -> None:
@@ -190,13 +190,13 @@ class RecordWriter:
             raise Refusal(f"log_dir {self.folder} is written by another curriculum too: give each a folder of its own")
 
     def _frontiers(self) -> int | None:
-        """Whole rows of frontiers in their file; None for rules without one."""
+        """Complete rows in the frontier file; None for rules without a frontier."""
         path = self.folder / FRONTIER
         return (path.stat().st_size if path.exists() else 0) // self.width if self.has_frontier else None
 
-    def _lost(self, there: int | None, kept: int) -> str:
+    def _lost(self, frontiers: int | None, kept: int) -> str:
         return (
-            f"log_dir {self.folder} has lost records: {FRONTIER} holds {there} windows, and {WINDOWS} {kept}; "
+            f"log_dir {self.folder} has lost records: {FRONTIER} holds {frontiers} windows, and {WINDOWS} {kept}; "
             "choose an empty folder"
         )
 
@@ -204,11 +204,11 @@ class RecordWriter:
         """Write the config into an empty folder, or refuse one that holds another curriculum's records."""
         path = self.folder / CONFIG
         if path.exists():
-            there = _load_config(path)
+            stored = _load_config(path)
             for name in ("rule", "n_contexts", "n_levels", "window", "seed", "name"):
-                if there.get(name) != self.config.get(name):
+                if stored.get(name) != self.config.get(name):
                     raise Refusal(
-                        f"log_dir {self.folder} holds records of another curriculum: {name} is {there.get(name)!r} "
+                        f"log_dir {self.folder} holds records of another curriculum: {name} is {stored.get(name)!r} "
                         f"there and {self.config.get(name)!r} here"
                     )
             return
@@ -216,14 +216,14 @@ class RecordWriter:
 
 
 def cut_records(folder: Path, windows: int, *, frontier_bytes: int) -> None:
-    """Keep the rows of the windows before ``windows``, and so many bytes of frontiers."""
+    """Keep the rows of the windows before ``windows``, and ``frontier_bytes`` of the frontiers."""
     for name in (WINDOWS, EVENTS):
         JsonLines(folder / name).cut(windows)
     _truncate(folder / FRONTIER, frontier_bytes)
 
 
 def read_records(folder: str | os.PathLike[str]) -> Records:
-    """Read a folder; rows that a crash left incomplete are not returned, and the files are not touched."""
+    """Read a folder without changing it; incomplete rows are skipped."""
     folder = Path(folder)
     if not (folder / CONFIG).exists():
         raise Refusal(f"{folder} holds no records: there is no {CONFIG} in it")
@@ -257,7 +257,7 @@ def _load_config(path: Path) -> dict[str, Any]:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Every complete row of a table; the file is not touched."""
+    """Every complete row of a table."""
     with reading(path):
         return parse_rows(_complete_lines(path), path.name)
 
@@ -275,7 +275,7 @@ def parse_rows(lines: Iterable[bytes], table: str) -> list[dict[str, Any]]:
 def _append(path: Path, data: bytes) -> None:
     with path.open("ab", buffering=0) as file:
         left = memoryview(data)
-        while left:  # a raw write may take a part and say nothing; the next one says that the disk is full
+        while left:  # a raw write may silently take a part; the next one raises if the disk is full
             left = left[file.write(left) :]
 
 

@@ -8,7 +8,7 @@ import pytest
 from scout_rl.bench.campaign.conduct import conduct, missing, survey
 from scout_rl.bench.campaign.engine import Pool
 from scout_rl.bench.campaign.file import load
-from scout_rl.bench.campaign.state import State
+from scout_rl.bench.campaign.state import Phase
 from scout_rl.bench.run.store import open_store
 from scout_rl.bench.settings.settings import setting
 from scout_rl.records.compact import unpack
@@ -50,7 +50,7 @@ def test_one_run_of_every_kind(tmp_path, tmp_path_factory):
     before = survey(runs, store, tmp_path / "results")
     pool = Pool(out, len(os.sched_getaffinity(0)), 1)
     after = conduct(runs, missing(runs, before), before, store, pool, results=tmp_path / "results")
-    assert {name: status.note for name, status in after.items() if status.state is not State.FINISHED} == {}
+    assert {name: status.note for name, status in after.items() if status.phase is not Phase.FINISHED} == {}
     for run in runs:
         record = unpack(tmp_path / "results" / f"{run.name}.npz")
         assert record.about["config"] == run.config.as_dict()

@@ -7,8 +7,8 @@ import pytest
 
 from scout_rl.bench.campaign import conduct, state
 from scout_rl.bench.campaign.file import load
-from scout_rl.bench.campaign.state import State
-from scout_rl.bench.run.sources import as_begun, name_below, respelled, tidy
+from scout_rl.bench.campaign.state import Phase
+from scout_rl.bench.run.sources import name_below, normalised, with_current_sources, with_stored_sources
 from scout_rl.bench.run.store import open_store
 from scout_rl.bench.run.worker import _config
 from tests.bench.campaign.small_campaigns import campaign, finish, share_cache
@@ -38,10 +38,10 @@ def file(tmp_path):
 
 
 def test_one_spelling_of_a_folder():
-    assert [tidy(out) for out in ("runs", "runs/", "./runs", "a//runs/", "/a/runs/", ".")] == [
+    assert [normalised(out) for out in ("runs", "runs/", "./runs", "a//runs/", "/a/runs/", ".")] == [
         *("runs", "runs", "runs", "a/runs", "/a/runs", ".")
     ]
-    assert tidy("s3://bucket/runs/") == "s3://bucket/runs"
+    assert normalised("s3://bucket/runs/") == "s3://bucket/runs"
     assert name_below("runs", "./runs/a/b/40/") == "a/b/40"
     assert name_below(".", "a/b/40") == "a/b/40"
     assert name_below("runs", "elsewhere/a/b/40") is None
@@ -49,8 +49,8 @@ def test_one_spelling_of_a_folder():
 
 
 def test_sources_are_the_same_by_their_name_below_the_folder():
-    def spelled(there, here, out="new/runs"):
-        return respelled({"ladder_from": there}, {"ladder_from": here}, out)["ladder_from"] == here
+    def spelled(stored, current, out="new/runs"):
+        return with_current_sources({"ladder_from": stored}, {"ladder_from": current}, out)["ladder_from"] == current
 
     assert spelled("/old/place/a/b/40", "new/runs/a/b/40")
     assert spelled("new/runs//a/b/40/", "new/runs/a/b/40")
@@ -58,7 +58,7 @@ def test_sources_are_the_same_by_their_name_below_the_folder():
     assert not spelled("/old/place/a/c/40", "new/runs/a/b/40")
     assert not spelled("one/a/b/40", "other/a/b/40")  # not below the folder of runs: it may be another run
     assert not spelled("", "new/runs/a/b/40")
-    assert as_begun({"ladder_from": "new/runs/a/b/40"}, {"ladder_from": "old/a/b/40"}, "new/runs") == {
+    assert with_stored_sources({"ladder_from": "new/runs/a/b/40"}, {"ladder_from": "old/a/b/40"}, "new/runs") == {
         "ladder_from": "old/a/b/40"
     }
 
@@ -74,7 +74,7 @@ def test_finished_is_finished_wherever_the_folder_is(file, tmp_path, monkeypatch
     again = load(file, out)
     assert again.runs[0].needs == (again.runs[1].name,)
     found = conduct.survey(again.runs, open_store(out), None)
-    assert [one.state for one in found.values()] == [State.FINISHED] * 2
+    assert [one.phase for one in found.values()] == [Phase.FINISHED] * 2
 
 
 def test_another_source_is_another_run(file, tmp_path):
@@ -84,7 +84,7 @@ def test_another_source_is_another_run(file, tmp_path):
         taker, store, 8, checkpoint=8, config={**taker.config.as_dict(), "ladder_from": "runs/doorkey-small/scout/40"}
     )
     found = state.status(taker, store)
-    assert found.state is State.FAILED
+    assert found.phase is Phase.FAILED
     assert "holds another run: ladder_from is 'runs/doorkey-small/scout/40' there" in found.note
 
 
@@ -93,7 +93,7 @@ def test_a_worker_goes_on_with_the_config_that_the_run_began_with(file, tmp_path
     store = open_store(str(tmp_path / "runs"))
     taker, _ = load(file, str(tmp_path / "runs")).runs
     old = {**taker.config.as_dict(), "ladder_from": "/old/doorkey-small/target/40-windows8"}
-    home = store.home(taker.name)
+    home = store.local_folder(taker.name)
     home.mkdir(parents=True)
     given = {"name": taker.name, "config": taker.config.as_dict()}
     (home / "run.json").write_text(json.dumps({"schema": 1, "config": old}))

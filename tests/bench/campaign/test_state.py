@@ -9,9 +9,9 @@ from rich.console import Console
 
 from scout_rl.bench.campaign import conduct, state
 from scout_rl.bench.campaign.engine import Ended
-from scout_rl.bench.campaign.file import Run, load
+from scout_rl.bench.campaign.file import PlannedRun, load
 from scout_rl.bench.campaign.machine import n_workers, usable_cores
-from scout_rl.bench.campaign.state import CHANCES, State
+from scout_rl.bench.campaign.state import CHANCES, Phase
 from scout_rl.bench.campaign.table import Board, duration
 from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.store import open_store
@@ -50,7 +50,7 @@ def test_missing_unfinished_finished(runs, store):
     plant(b, store, 5, checkpoint=4)
     plant(c, store, 8, checkpoint=8)
     found = conduct.survey(runs, store, None)
-    assert [found[run.name].state for run in runs] == [State.MISSING, State.UNFINISHED, State.FINISHED]
+    assert [found[run.name].phase for run in runs] == [Phase.MISSING, Phase.UNFINISHED, Phase.FINISHED]
     assert [found[run.name].windows for run in runs] == [0, 5, 8]
     assert conduct.missing(runs, found) == [a, b]
     assert conduct.missing(runs, found, 1) == [a]
@@ -59,42 +59,43 @@ def test_missing_unfinished_finished(runs, store):
 def test_a_run_without_its_last_checkpoint_is_not_finished(runs, store):
     """Killed between the last row and the checkpoint: its policy would be lost."""
     plant(runs[0], store, 8, checkpoint=6)
-    assert state.status(runs[0], store).state is State.UNFINISHED
+    assert state.run_state(runs[0], store).phase is Phase.UNFINISHED
 
 
 def test_a_run_that_lost_all_its_checkpoints_is_finished_where_its_records_are_whole(runs, store):
     plant(runs[0], store, 8)
-    assert state.status(runs[0], store) == state.Status(State.FINISHED, 8)
+    assert state.run_state(runs[0], store) == state.RunState(Phase.FINISHED, 8)
     plant(runs[1], store, 7)
-    assert state.status(runs[1], store).state is State.UNFINISHED
+    assert state.run_state(runs[1], store).phase is Phase.UNFINISHED
 
 
 def test_half_a_row_is_not_counted(runs, store):
     plant(runs[0], store, 5)
     rows = store.read(f"{runs[0].name}/timing.jsonl")
     store.write(f"{runs[0].name}/timing.jsonl", rows[:-3])
-    assert state.status(runs[0], store).windows == 4
+    assert state.run_state(runs[0], store).windows == 4
 
 
 def test_three_failures_are_enough_and_can_be_forgotten(runs, store):
     run = runs[0]
     for times in range(1, CHANCES + 1):
-        assert state.add_failure(run, store, f"reason {times}") == times
-        found = state.status(run, store)
-        assert found.state is (State.FAILED if times == CHANCES else State.MISSING)
+        state.add_failure(run, store, f"reason {times}")
+        assert len(state.failures(run, store)) == times
+        found = state.run_state(run, store)
+        assert found.phase is (Phase.FAILED if times == CHANCES else Phase.MISSING)
         assert f"reason {times}" in found.note
     state.forget_failures(run, store)
-    assert state.status(run, store) == state.Status(State.MISSING)
+    assert state.run_state(run, store) == state.RunState(Phase.MISSING)
 
 
 def test_a_folder_of_another_run_is_not_touched(runs, store):
     other = dataclasses.replace(runs[0].config, episodes=8).as_dict()
     plant(runs[0], store, 3, config=other)
-    found = state.status(runs[0], store)
-    assert found.state is State.FAILED
+    found = state.run_state(runs[0], store)
+    assert found.phase is Phase.FAILED
     assert "holds another run: episodes is 8 there and 16 here" in found.note
     plant(runs[0], store, 3, config={**runs[0].config.as_dict(), "checkpoint_every": 7})  # no part of what a run is
-    assert state.status(runs[0], store).state is State.UNFINISHED
+    assert state.run_state(runs[0], store).phase is Phase.UNFINISHED
 
 
 def test_fields_that_came_later_are_at_their_defaults(runs, store):
@@ -102,7 +103,7 @@ def test_fields_that_came_later_are_at_their_defaults(runs, store):
     del older["evaluate_every"]
     del older["constants"]["tau_low"]
     plant(runs[0], store, 3, config=older)
-    assert state.status(runs[0], store).state is State.UNFINISHED
+    assert state.run_state(runs[0], store).phase is Phase.UNFINISHED
 
 
 class Scripted:
@@ -143,7 +144,7 @@ def test_a_failure_is_retried_at_once_and_three_are_listed_while_the_rest_goes_o
     engine = Scripted(store, {a: ["killed"], b: ["no", "no", "never"]})
     after = do(runs, store, engine)
     assert engine.order == [a, a, b, b, b, c]
-    assert [after[name].state for name in (a, b, c)] == [State.FINISHED, State.FAILED, State.FINISHED]
+    assert [after[name].phase for name in (a, b, c)] == [Phase.FINISHED, Phase.FAILED, Phase.FINISHED]
     assert after[b].note == "never"
     assert state.failures(runs[0], store) == []  # it finished
     again = Scripted(store)
@@ -153,7 +154,7 @@ def test_a_failure_is_retried_at_once_and_three_are_listed_while_the_rest_goes_o
 
 def test_a_run_waits_for_the_policy_that_its_ladder_is_from(runs, store):
     a, b, c = runs
-    first = Run(a.name, a.config, (c.name,))
+    first = PlannedRun(a.name, a.config, (c.name,))
     engine = Scripted(store)
     do([first, b, c], store, engine)
     assert engine.order == [b.name, c.name, a.name]
@@ -171,7 +172,7 @@ def test_two_campaigns_share_a_folder(runs, store, lock):
         fcntl.flock(files[name], fcntl.LOCK_EX)
     engine, looks = Scripted(store), 0
 
-    def look(standing, started):
+    def watch(states, started):
         nonlocal looks
         looks += 1
         if looks == 10:  # the other campaign finished one run, and died in the other
@@ -181,18 +182,18 @@ def test_two_campaigns_share_a_folder(runs, store, lock):
             for file in files.values():
                 file.close()
 
-    after = do(runs, store, engine, look=look)
+    after = do(runs, store, engine, watch=watch)
     assert engine.order == [c, a]
-    assert {found.state for found in after.values()} == {State.FINISHED}
+    assert {found.phase for found in after.values()} == {Phase.FINISHED}
 
 
 def test_a_run_whose_source_failed_is_listed(runs, store):
     a, b, c = runs
     engine = Scripted(store, {a.name: ["no"] * 3})
-    after = do([a, Run(b.name, b.config, (a.name,)), c], store, engine)
-    assert after[b.name].state is State.FAILED
+    after = do([a, PlannedRun(b.name, b.config, (a.name,)), c], store, engine)
+    assert after[b.name].phase is Phase.FAILED
     assert after[b.name].note == f"it needs {a.name}, which is failed"
-    assert after[c.name].state is State.FINISHED
+    assert after[c.name].phase is Phase.FINISHED
 
 
 def test_a_record_does_not_stand_for_a_policy_that_is_still_needed(runs, store, tmp_path, monkeypatch):
@@ -203,10 +204,10 @@ def test_a_record_does_not_stand_for_a_policy_that_is_still_needed(runs, store, 
     record.write_bytes(b"")
     about = type("Packed", (), {"about": {"config": a.config.as_dict()}})
     monkeypatch.setattr(state, "unpack", lambda path: about)
-    assert conduct.survey([a, b], store, results)[a.name].state is State.FINISHED
-    found = conduct.survey([a, Run(b.name, b.config, (a.name,))], store, results)
-    assert found[a.name] == state.Status(State.MISSING, 0, f"packed, but {b.name} needs its policy")
-    after = do([a, Run(b.name, b.config, (a.name,))], store, Scripted(store, {a.name: ["no"] * 3}))
+    assert conduct.survey([a, b], store, results)[a.name].phase is Phase.FINISHED
+    found = conduct.survey([a, PlannedRun(b.name, b.config, (a.name,))], store, results)
+    assert found[a.name] == state.RunState(Phase.MISSING, 0, f"packed, but {b.name} needs its policy")
+    after = do([a, PlannedRun(b.name, b.config, (a.name,))], store, Scripted(store, {a.name: ["no"] * 3}))
     assert after[a.name].note == "no"  # its record does not hide that
     about.about["config"]["seed"] = 3  # someone else's record under our name is said
     note = conduct.survey([a, b], store, results)[a.name].note
@@ -218,14 +219,14 @@ def test_a_damaged_record_is_listed(runs, store, tmp_path):
     record.parent.mkdir(parents=True)
     record.write_bytes(b"half a file")
     found = conduct.survey(runs, store, tmp_path)
-    assert found[runs[0].name].state is State.FAILED
+    assert found[runs[0].name].phase is Phase.FAILED
     assert "40-windows8.npz is no compact record, or a damaged one: it is not a zip" in found[runs[0].name].note
     assert conduct.missing(runs, found) == list(runs[1:])
 
 
 def whole_run(run, store):
     """A finished run's folder with all of its records."""
-    played = play(store.home(run.name), steadily(lambda c: 1.0), windows=run.config.windows, rollouts=16)
+    played = play(store.local_folder(run.name), steadily(lambda c: 1.0), windows=run.config.windows, rollouts=16)
     at = range(0, run.config.windows + 1, run.config.evaluate_every)
     as_run_folder(played, run.config.as_dict(), {"all": np.linspace(0, 1, len(at))})
     store.write(f"{run.name}/checkpoints/{run.config.windows:08d}/manifest.json", b"{}")
@@ -246,9 +247,9 @@ def test_one_damaged_run_does_not_stop_the_rest(store, tmp_path, table):
     engine = Scripted(store)
     after = do([a, b, c], store, engine, results=tmp_path / "results")
     assert engine.order == [c.name]
-    assert after[a.name].state is State.FAILED
+    assert after[a.name].phase is Phase.FAILED
     assert f"{damaged} is damaged: Expecting value" in after[a.name].note
-    assert after[b.name].state is State.FINISHED
+    assert after[b.name].phase is Phase.FINISHED
     assert [path.stem for path in find_results(tmp_path / "results")] == [b.name.split("/")[-1]]
 
 
@@ -274,7 +275,7 @@ def test_a_failure_that_cannot_be_noted_does_not_stop_the_rest(runs, store, monk
     after = do(runs, store, engine)
     assert engine.order == [a, b, c]
     assert after[a].note == f"no (this could not be noted: .campaign/{a}.failures.json: No space left on device)"
-    assert [after[name].state for name in (a, b, c)] == [State.FAILED, State.FINISHED, State.FINISHED]
+    assert [after[name].phase for name in (a, b, c)] == [Phase.FAILED, Phase.FINISHED, Phase.FINISHED]
 
 
 def test_a_run_that_cannot_be_started_does_not_stop_the_rest(runs, store):
@@ -289,7 +290,7 @@ def test_a_run_that_cannot_be_started_does_not_stop_the_rest(runs, store):
     engine = Refusing(store)
     after = do(runs, store, engine)
     assert engine.order == [b, c]
-    assert after[a] == state.Status(State.FAILED, 0, f"it cannot be started: {a}.log: No space left on device")
+    assert after[a] == state.RunState(Phase.FAILED, 0, f"it cannot be started: {a}.log: No space left on device")
 
 
 def test_the_table_counts_windows_and_time_from_the_records(runs, store):
@@ -297,14 +298,14 @@ def test_the_table_counts_windows_and_time_from_the_records(runs, store):
     plant(a, store, 2)
     console = Console(width=120, height=40, record=True, force_terminal=True)
     board = Board(runs, runs, store, slots=2, console=console)
-    standing = conduct.survey(runs, store, None)
-    board.look(standing, {a.name})
+    states = conduct.survey(runs, store, None)
+    board.update(states, {a.name})
     plant(a, store, 4)
-    board._looked = -np.inf
-    board.look(standing, {a.name})
+    board._updated = -np.inf
+    board.update(states, {a.name})
     # 4 windows took 0.5, 1.5, 2.5, 3.5 s: median 2. Left: 4 + 8 + 8 windows x 2 s on two slots = 20 s.
-    assert board.left(standing, {a.name}) == 20
-    console.print(board.draw(standing, {a.name}))
+    assert board.left(states, {a.name}) == 20
+    console.print(board.draw(states, {a.name}))
     shown = console.export_text()
     assert "3 runs: 1 started, 2 missing, about 20 s left" in shown
     (row,) = [line for line in shown.splitlines() if a.name in line][-1:]

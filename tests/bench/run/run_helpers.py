@@ -97,7 +97,7 @@ elif where == "rename":
 elif where == "clean":
     checkpoint.shutil.rmtree = die(checkpoint.shutil.rmtree)
 elif where == "drop":
-    checkpoint._drop_unnamed = die(checkpoint._drop_unnamed)
+    checkpoint._delete_unused = die(checkpoint._delete_unused)
 elif where == "play":
     from scout_rl.bench.run import parts
     for name in ("device_window", "host_window"):

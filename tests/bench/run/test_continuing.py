@@ -295,9 +295,9 @@ def test_what_continued_a_run_is_noted(continued, monkeypatch, tmp_path):
 def test_a_run_that_begins_again_has_one_maker():
     there = {"config": {}, "versions": {"jax": "1"}, "continued": [{"from_window": 3}]}
     now = {"versions": {"jax": "2"}, "source": "s", "ran_on": {}}
-    assert made_with.noted(there, now, 0) == {"config": {}, **now}
-    assert made_with.noted(there, now, 2)["continued"] == [{"from_window": 2, **now}]
-    assert [entry["from_window"] for entry in made_with.noted(there, now, 4)["continued"]] == [3, 4]
+    assert made_with.continued_by(there, now, 0) == {"config": {}, **now}
+    assert made_with.continued_by(there, now, 2)["continued"] == [{"from_window": 2, **now}]
+    assert [entry["from_window"] for entry in made_with.continued_by(there, now, 4)["continued"]] == [3, 4]
 
 
 def test_repeat_names_what_continued_it(continued, monkeypatch):

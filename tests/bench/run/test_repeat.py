@@ -141,8 +141,8 @@ def test_stopped_it_leaves_nothing_behind(scouted, tmp_path, sent, code):
 
 
 def test_folder_and_record_tell_the_same(scouted):
-    record = run_trace.of_record(compact.unpack(scouted.with_suffix(".npz")), 8)
-    whole = run_trace.of_folder(scouted, 8)
+    record = run_trace.record_rows(compact.unpack(scouted.with_suffix(".npz")), 8)
+    whole = run_trace.folder_rows(scouted, 8)
     assert sorted(record) == sorted(whole)
     assert len(record) == 8 + 3
     assert run_trace.first_difference(record, whole, 8) is None
@@ -168,7 +168,7 @@ def test_folder_and_record_tell_the_same(scouted):
     ],
 )
 def test_every_false_number_is_found(scouted, place, name, sentence):
-    stored, now = run_trace.of_folder(scouted, 8), run_trace.of_folder(scouted, 8)
+    stored, now = run_trace.folder_rows(scouted, 8), run_trace.folder_rows(scouted, 8)
     right = stored[place][name]
     false = [[7, "advance"]] if name == "moves" else [99, *right[1:]] if isinstance(right, list) else 99
     stored[place][name] = false
@@ -179,13 +179,13 @@ def test_every_false_number_is_found(scouted, place, name, sentence):
 
 def test_another_ladder_is_named_before_anything_else(scouted):
     ladders = [{(0, False): {"hash of its starts": name}} for name in ("ab", "cd")]
-    stored, now = ({**run_trace.of_folder(scouted, 2), **ladder} for ladder in ladders)
+    stored, now = ({**run_trace.folder_rows(scouted, 2), **ladder} for ladder in ladders)
     found = run_trace.first_difference(stored, now, 2)
     assert found == "the ladder: hash of its starts is ab in the record and cd now"
 
 
 def test_a_missing_evaluation_and_numbers_that_are_none(scouted):
-    stored, now = run_trace.of_folder(scouted, 8), run_trace.of_folder(scouted, 8)
+    stored, now = run_trace.folder_rows(scouted, 8), run_trace.folder_rows(scouted, 8)
     gone = {place: row for place, row in now.items() if place != (4, True)}
     found = run_trace.first_difference(stored, gone, 8)
     assert found == "the evaluation after 4 windows is in the record and not there now"

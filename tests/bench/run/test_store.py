@@ -21,7 +21,7 @@ def store(request, tmp_path, monkeypatch):
 
 def train_to(store, windows):
     """What a run's home holds after a checkpoint at ``windows``."""
-    home = store.home(NAME)
+    home = store.local_folder(NAME)
     home.mkdir(parents=True, exist_ok=True)
     (home / "windows.jsonl").write_text("".join(f'{{"window":{i}}}\n' for i in range(windows)))
     (home / "run.json").write_text("{}")
@@ -39,10 +39,10 @@ def train_to(store, windows):
 
 def test_a_folder_is_trained_in_and_a_url_is_not(tmp_path):
     assert isinstance(open_store(str(tmp_path)), FolderStore)
-    assert open_store(str(tmp_path)).home(NAME) == tmp_path / NAME
+    assert open_store(str(tmp_path)).local_folder(NAME) == tmp_path / NAME
     store = open_store(f"file://{tmp_path}/kept")
     assert isinstance(store, UrlStore)
-    assert tmp_path / "kept" not in store.home(NAME).parents
+    assert tmp_path / "kept" not in store.local_folder(NAME).parents
 
 
 @pytest.mark.parametrize("url", ["nonsense://a/b", "s3://bucket/runs"])
@@ -69,7 +69,7 @@ def test_pushed_and_pulled_a_run_is_the_same(store, tmp_path, monkeypatch):
     for windows in (2, 4, 6):
         train_to(store, windows)
         store.push(NAME)
-    home = store.home(NAME)
+    home = store.local_folder(NAME)
     before = {path.relative_to(home): path.read_bytes() for path in home.rglob("*") if path.is_file()}
     assert {path.parts[1] for path in before if len(path.parts) == 3} == {"00000004", "00000006", "shared"}
     assert store.checkpoints(NAME) == [4, 6]
@@ -119,12 +119,12 @@ def test_a_death_between_any_two_copies_leaves_a_whole_run(store, monkeypatch):
             break
         writes += 1
         store.pull(NAME)
-        found = checkpoint.newest(store.home(NAME) / "checkpoints", "id", lambda sentence: None)
-        rows = (store.home(NAME) / "windows.jsonl").read_text().count("\n")
+        found = checkpoint.newest(store.local_folder(NAME) / "checkpoints", "id", lambda sentence: None)
+        rows = (store.local_folder(NAME) / "windows.jsonl").read_text().count("\n")
         assert found is not None
         assert found.window in (4, 6)
         assert rows >= found.window
-        assert (store.home(NAME) / "checkpoints/shared" / f"replay-{found.window}.npz").exists()
+        assert (store.local_folder(NAME) / "checkpoints/shared" / f"replay-{found.window}.npz").exists()
     assert writes >= 4
     assert store.read(f"{NAME}/checkpoints/00000006/{MANIFEST}") is not None
     assert store.read(f"{NAME}/checkpoints/00000002/{MANIFEST}") is None

@@ -19,7 +19,7 @@ from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.folder import read_run
 from scout_rl.bench.run.train import train
 from scout_rl.files.cache import use_compilation_cache
-from scout_rl.files.lock import LOCK, alone, is_held
+from scout_rl.files.lock import LOCK, is_held, lock_folder
 from scout_rl.records import compact
 from scout_rl.records import tables as records
 from scout_rl.report.measure.metrics import gradient_steps
@@ -118,8 +118,8 @@ def test_a_second_process_is_refused_before_it_writes(straight, tmp_path):
 HOLDER = """
 import sys, time
 from pathlib import Path
-from scout_rl.files.lock import alone
-with alone(Path(sys.argv[1])):
+from scout_rl.files.lock import lock_folder
+with lock_folder(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -146,7 +146,7 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch, code):
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with alone(tmp_path / "run"), alone(tmp_path / "run"):
+    with lock_folder(tmp_path / "run"), lock_folder(tmp_path / "run"):
         assert not is_held(tmp_path / "run" / LOCK)
 
 

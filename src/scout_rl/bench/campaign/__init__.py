@@ -1,1 +1,1 @@
-"""Campaigns: a file of runs, what is left of them on disk, and the engines that run what is missing."""
+"""Campaigns: a file of runs, their state on disk, and the engines that train the missing ones."""

@@ -1,40 +1,40 @@
-"""The contract of an engine, and the one for a single machine: so many workers at a time, each a process."""
+"""The contract of an engine, and the engine for a single machine: a pool of worker processes."""
 
 from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from scout_rl.bench.campaign.file import Run
+from scout_rl.bench.campaign.file import PlannedRun
 from scout_rl.bench.run.worker import WorkerProcess, job
 
 
 class Ended(NamedTuple):
-    """A run that its engine is done with."""
+    """A run that its engine has ended."""
 
-    run: Run
+    run: PlannedRun
     error: str | None
-    """Why it failed; None where it did not."""
+    """Why it failed, or None."""
     times: int = 1
     """How often it was tried."""
 
 
 class Engine(Protocol):
-    """Starts runs and says which have ended; knows nothing of records, order or chances."""
+    """Starts runs and reports which have ended; it knows nothing of records or order."""
 
     slots: int
-    """Runs that can go on at the same time."""
+    """Runs that can be trained at the same time."""
 
     def room(self) -> bool:
         """Whether another run may be started."""
 
-    def start(self, run: Run, chances: int) -> None:
-        """Begin or continue a run that may fail ``chances`` times more."""
+    def start(self, run: PlannedRun, chances: int) -> None:
+        """Start or continue a run; it may fail ``chances`` times more."""
 
     def ended(self) -> list[Ended]:
-        """The runs that ended since this was last asked."""
+        """The runs that ended since the last call."""
 
     def close(self) -> None:
-        """End whatever still runs."""
+        """End all runs."""
 
 
 class Pool:
@@ -42,16 +42,16 @@ class Pool:
 
     def __init__(self, out: str, workers: int, threads: int) -> None:
         self.out, self.slots, self.threads = out, workers, threads
-        self._running: dict[str, tuple[Run, WorkerProcess]] = {}
+        self._running: dict[str, tuple[PlannedRun, WorkerProcess]] = {}
 
     def room(self) -> bool:
-        """Fewer workers than asked for."""
+        """Whether a slot is free."""
         return len(self._running) < self.slots
 
-    def start(self, run: Run, chances: int) -> None:
-        """In a new process."""
+    def start(self, run: PlannedRun, chances: int) -> None:
+        """Start the run in a new process."""
         worker = WorkerProcess(job(run.name, run.config.as_dict(), self.out, self.threads))
-        self._running[run.name] = run, worker  # before it runs, so that `close` knows it however this ends
+        self._running[run.name] = run, worker  # before it starts, so that `close` always knows it
         try:
             worker.start()
         except OSError:
@@ -60,14 +60,14 @@ class Pool:
             raise
 
     def ended(self) -> list[Ended]:
-        """Those whose process is gone."""
+        """The runs whose process has ended."""
         gone = [(run, worker) for run, worker in self._running.values() if worker.ended()]
         for run, _ in gone:
             del self._running[run.name]
         return [Ended(run, worker.error()) for run, worker in gone]
 
     def close(self) -> None:
-        """Kill what runs; it continues from its checkpoint another time."""
+        """Kill all workers; their runs can be continued from their checkpoints."""
         for _, worker in self._running.values():
             worker.close()
         self._running.clear()

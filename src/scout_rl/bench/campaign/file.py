@@ -1,7 +1,7 @@
 """A campaign file: settings x rules x ladders x overrides x seeds, as TOML, expanded to frozen configs.
 
     title = "..."
-    pack = "results"           # where compact records go, and are looked for, unless --pack says otherwise
+    pack = "results"           # folder of compact records, unless --pack names another
     [defaults]                 # fields of every run (`RunConfig`)
     [[runs]]                   # a block: the product of its lists
     settings = ["doorkey"]
@@ -11,7 +11,7 @@
     overrides = [{}, { levels = 9, constants.n_min = 5 }]
     windows = 500              # any other field, for the whole block
 
-The order is that of worth: the first seed of every block from top to bottom, then the second, and so on.
+Runs are ordered by seed: the first seed of every block from top to bottom, then the second, and so on.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ from typing import Any
 
 from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.path import run_name
-from scout_rl.bench.run.sources import name_below, tidy
+from scout_rl.bench.run.sources import name_below, normalised
 from scout_rl.records.stored import SOURCES
 from scout_rl.rules.field_types import field_types, require_types
 
 TOP = ("title", "pack", "defaults", "runs")
 AXES = {"settings": "setting", "rules": "rule", "seeds": "seed", "ladders": "ladder"}
-"""The lists of a block, and the field that each stands for."""
+"""The lists of a block, and the field of each."""
 
 
 @dataclass(frozen=True)
-class Run:
-    """One run of a campaign."""
+class PlannedRun:
+    """One run of a campaign, done or not."""
 
     name: str
     """Its path below the folder of runs."""
     config: RunConfig
     needs: tuple[str, ...]
-    """Runs of the same campaign that must be finished first: those that its ladder is taken from."""
+    """Names of the runs that its ladder comes from: they must be finished first."""
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """A whole file."""
+    """The content of a campaign file."""
 
     path: Path
     title: str
     pack: Path | None
-    """Folder of compact records that the file names."""
-    runs: tuple[Run, ...]
+    """Folder of compact records."""
+    runs: tuple[PlannedRun, ...]
 
 
 def load(path: Path, out: str = "runs") -> Campaign:
-    """Read and expand a file; whatever is wrong with it is one sentence that names the file and the key."""
-    out = tidy(out)
+    """Read and expand a file; errors name the file and the key."""
+    out = normalised(out)
     try:
         content = tomllib.loads(path.read_text())
     except OSError as error:
@@ -83,11 +83,11 @@ def load(path: Path, out: str = "runs") -> Campaign:
 def _block(
     block: dict[str, Any], defaults: dict[str, Any], out: str, where: str
 ) -> Iterator[tuple[int, str, RunConfig]]:
-    """(position of its seed, where it stands, config) of every run of a block."""
+    """(position of its seed, place in the file, config) of every run of a block."""
     axes = {key: _axis(block, key, where) for key in AXES}
     alternatives = block.get("overrides", [{}])
-    fine = isinstance(alternatives, list) and alternatives and all(isinstance(row, dict) for row in alternatives)
-    _require(bool(fine), f"{where}: 'overrides' must be a list of tables")
+    valid = isinstance(alternatives, list) and alternatives and all(isinstance(row, dict) for row in alternatives)
+    _require(bool(valid), f"{where}: 'overrides' must be a list of tables")
     for i, row in enumerate(alternatives):
         _fields_of(row, f"{where}: overrides[{i}]", taken={"setting", "rule", "seed"})
     shared = {key: value for key, value in block.items() if key not in AXES and key != "overrides"}
@@ -95,12 +95,12 @@ def _block(
     varied = itertools.product(*(axes[key] for key in ("settings", "rules", "ladders")), alternatives)
     for setting, rule, ladder, row in varied:
         for position, seed in enumerate(axes["seeds"]):
-            fields = {"setting": setting, "rule": rule, "seed": seed, "ladder": ladder}
-            given = _merged(defaults, shared, fields, row)
+            axis_values = {"setting": setting, "rule": rule, "seed": seed, "ladder": ladder}
+            fields = _merged(defaults, shared, axis_values, row)
             words = {"out": out, "setting": setting, "rule": rule, "seed": seed}
             try:
-                require_types(RunConfig, given)
-                yield position, where, RunConfig(**_filled(given, words))
+                require_types(RunConfig, fields)
+                yield position, where, RunConfig(**_filled(fields, words))
             except ValueError as error:
                 raise ValueError(f"{where}: {setting} {rule} {seed}: {error}") from error
 
@@ -122,31 +122,31 @@ def _fields_of(table: dict[str, Any], where: str, taken: set[str]) -> None:
         _require(key in known, f"{where}: unknown key {key!r}; a run has {', '.join(known)}")
 
 
-def _filled(given: dict[str, Any], words: dict[str, Any]) -> dict[str, Any]:
+def _filled(fields: dict[str, Any], words: dict[str, Any]) -> dict[str, Any]:
     """Strings with ``{out}``, ``{setting}``, ``{rule}`` and ``{seed}`` replaced."""
     try:
-        return {k: v.format(**words) if isinstance(v, str) and "{" in v else v for k, v in given.items()}
+        return {k: v.format(**words) if isinstance(v, str) and "{" in v else v for k, v in fields.items()}
     except (KeyError, IndexError, ValueError) as error:
         raise ValueError(f"a value names {error} in braces; there are {', '.join(words)}") from error
 
 
 def _merged(*tables: dict[str, Any]) -> dict[str, Any]:
-    """Later tables win; tables in them are merged key by key."""
+    """One table; later values win, and nested tables are merged key by key."""
     merged: dict[str, Any] = {}
     for table in tables:
         for key, value in table.items():
-            there = merged.get(key)
-            merged[key] = {**there, **value} if isinstance(there, dict) and isinstance(value, dict) else value
+            earlier = merged.get(key)
+            merged[key] = {**earlier, **value} if isinstance(earlier, dict) and isinstance(value, dict) else value
     return merged
 
 
-def _runs(rows: list[tuple[int, str, RunConfig]], out: str) -> tuple[Run, ...]:
+def _runs(rows: list[tuple[int, str, RunConfig]], out: str) -> tuple[PlannedRun, ...]:
     first: dict[str, str] = {}
     named = [(run_name(config), where, config) for _, where, config in rows]
     for name, where, _ in named:
         _require(name not in first, f"{where} repeats the run {name} of {str(first.get(name)).split(': ')[-1]}")
         first[name] = where
-    return tuple(Run(name, config, _needs(config, out, first)) for name, _, config in named)
+    return tuple(PlannedRun(name, config, _needs(config, out, first)) for name, _, config in named)
 
 
 def _needs(config: RunConfig, out: str, names: dict[str, str]) -> tuple[str, ...]:

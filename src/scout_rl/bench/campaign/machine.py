@@ -1,4 +1,4 @@
-"""How many runs one machine takes at once: by its cores and its free memory."""
+"""How many runs a machine can train at once."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 from scout_rl.bench.hardware import n_usable_cores, system_text, within_quota
 
 MEMORY_PER_RUN = 1.5
-"""GiB that a run is given. Measured peaks of the full settings: Meta-World 1.04, Fetch 0.80, PointMaze 0.70 GiB."""
+"""GiB. Measured peaks of the full settings: Meta-World 1.04, Fetch 0.80, PointMaze 0.70 GiB."""
 _GIB = 1 << 30
 
 
 def n_workers(threads: int, memory_per_run: float = MEMORY_PER_RUN) -> int:
-    """How many runs this machine takes at once: by its cores, and by the memory that is free."""
+    """Runs at a time, by cores and free memory; at least 1."""
     by_cores = usable_cores() // threads
     by_memory = int(free_memory() / (memory_per_run * _GIB))
     return max(1, min(by_cores, by_memory))

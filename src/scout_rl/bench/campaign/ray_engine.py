@@ -1,4 +1,4 @@
-"""Runs on a Ray cluster: one task a run, with its cores and memory as resources; Ray does the retrying."""
+"""The engine for a Ray cluster: one task per run, with its cores and memory as resources; Ray retries it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import importlib
 from typing import Any
 
 from scout_rl.bench.campaign.engine import Ended
-from scout_rl.bench.campaign.file import Run
+from scout_rl.bench.campaign.file import PlannedRun
 from scout_rl.bench.campaign.machine import MEMORY_PER_RUN
 from scout_rl.bench.run.worker import WorkerProcess, job
 
 
 class RayEngine:
-    """Every ready run is a task; the cluster decides where and when.
+    """Every ready run is a task; the cluster decides where and when it runs.
 
-    A task whose worker or node dies, or that raises, is started again by Ray up to the run's chances and continues
-    from the checkpoint. Every node needs this package at the same version, and sees ``out``.
+    Ray restarts a task that raises or whose worker or node dies, up to the run's chances. The run then continues from
+    its checkpoint. Every node needs the same version of this package, and must see ``out``.
     """
 
     def __init__(self, out: str, address: str | None, threads: int, memory_per_run: float = MEMORY_PER_RUN) -> None:
@@ -34,34 +34,34 @@ class RayEngine:
         resources = ray.cluster_resources()
         self.slots = max(1, int(resources.get("CPU", 1)) // threads)
         self._task = ray.remote(num_cpus=threads, memory=int(memory_per_run * (1 << 30)), retry_exceptions=True)(_task)
-        self._running: dict[Any, tuple[Run, int]] = {}
+        self._running: dict[Any, tuple[PlannedRun, int]] = {}
 
     def room(self) -> bool:
-        """Always: Ray queues what it has no room for."""
+        """Always: Ray queues the runs."""
         return True
 
-    def start(self, run: Run, chances: int) -> None:
+    def start(self, run: PlannedRun, chances: int) -> None:
         """Submit the run."""
         task = self._task.options(max_retries=chances - 1, name=run.name)
         reference = task.remote(job(run.name, run.config.as_dict(), self.out, self.threads))
         self._running[reference] = run, chances
 
     def ended(self) -> list[Ended]:
-        """Tasks that are done, or that Ray has given up."""
+        """The runs whose task is done, or that Ray has given up."""
         if not self._running:
             return []
         done, _ = self._ray.wait(list(self._running), num_returns=len(self._running), timeout=0)
         return [self._ended(reference, *self._running.pop(reference)) for reference in done]
 
     def close(self) -> None:
-        """Cancel what is left, and leave the cluster."""
+        """Cancel all tasks and leave the cluster."""
         for reference in self._running:
             self._ray.cancel(reference, force=True)
         self._running.clear()
         if self._owned:
             self._ray.shutdown()
 
-    def _ended(self, reference: Any, run: Run, chances: int) -> Ended:
+    def _ended(self, reference: Any, run: PlannedRun, chances: int) -> Ended:
         try:
             self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
@@ -71,9 +71,9 @@ class RayEngine:
         return Ended(run, None)
 
 
-def _task(given: dict[str, Any]) -> None:
-    """The run in a process of its own, so that its threads and numbers are those of the pool's."""
-    worker = WorkerProcess(given)
+def _task(work: dict[str, Any]) -> None:
+    """Train in a worker process, so that threads and numbers are the same as with the pool."""
+    worker = WorkerProcess(work)
     try:
         worker.start()
         error = worker.error()

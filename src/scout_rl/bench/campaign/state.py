@@ -1,7 +1,7 @@
-"""What is left of each run, worked out from the run folders themselves, the packed records, and a list of failures.
+"""The state of each planned run, read from its folder, its packed record and its list of failures.
 
 OUT/SETTING/RULE/SEED/                         the run (bench/run/folder.py)
-OUT/.campaign/SETTING/RULE/SEED.failures.json  why it failed, a row a time; gone when the run is finished
+OUT/.campaign/SETTING/RULE/SEED.failures.json  why it failed, a row per failure; deleted when the run is finished
 OUT/.campaign/SETTING/RULE/SEED.log            what its worker printed
 """
 
@@ -14,9 +14,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from scout_rl.bench.campaign.file import Run
+from scout_rl.bench.campaign.file import PlannedRun
 from scout_rl.bench.run.config import RunConfig, difference
-from scout_rl.bench.run.sources import respelled
+from scout_rl.bench.run.sources import with_current_sources
 from scout_rl.bench.run.store import Store
 from scout_rl.files.damage import reading
 from scout_rl.files.shape import require_shape
@@ -30,8 +30,8 @@ CHANCES = 3
 _TAIL = 1 << 16
 
 
-class State(StrEnum):
-    """Of one run."""
+class Phase(StrEnum):
+    """How far a run is."""
 
     FINISHED = "finished"
     UNFINISHED = "unfinished"
@@ -41,32 +41,32 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Status:
-    """Where one run stands."""
+class RunState:
+    """The state of a run on disk."""
 
-    state: State
+    phase: Phase
     windows: int = 0
     """Windows in its records."""
     note: str = ""
-    """Why it failed, or what is odd about it."""
+    """Why it failed, or another remark."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """What a run's records say of its speed and success."""
+    """The speed and success of a run, from its records."""
 
     windows: int
     seconds: float | None
-    """A window, the median of the last fifty."""
+    """Seconds per window: the median of the last fifty."""
     held_out: dict[str, float]
     """Success by evaluation group, at the last evaluation."""
 
 
-def status(run: Run, store: Store, results: Path | None = None) -> Status:
-    """Look at the packed record, the run folder and the failures of one run."""
+def run_state(run: PlannedRun, store: Store, results: Path | None = None) -> RunState:
+    """The state of one run, from its packed record, its folder and its failures."""
     total = run.config.windows
     if results is not None and (record := record_path(results, run)).exists():
-        return Status(State.FINISHED, total, _other(record, run, store))
+        return RunState(Phase.FINISHED, total, _other_config(record, run, store))
     about = store.read(f"{run.name}/{RUN}")
     if about is not None:
         with reading(f"{store.url}/{run.name}/{RUN}"):
@@ -74,21 +74,21 @@ def status(run: Run, store: Store, results: Path | None = None) -> Status:
             require_shape(stored, {"config": {}})
             differs = _difference(stored.get("config", {}), run, store)
         if differs is not None:
-            return Status(State.FAILED, 0, f"{store.url}/{run.name} holds another run: {differs}")
+            return RunState(Phase.FAILED, 0, f"{store.url}/{run.name} holds another run: {differs}")
     if is_finished(run, store):
-        return Status(State.FINISHED, total)
+        return RunState(Phase.FINISHED, total)
     windows = pace(run, store).windows
-    found = failures(run, store)
-    if len(found) >= CHANCES:
-        return Status(State.FAILED, windows, found[-1]["error"])
-    note = f"failed {len(found)} of {CHANCES} times: {found[-1]['error']}" if found else ""
-    return Status(State.UNFINISHED if about is not None else State.MISSING, windows, note)
+    failed = failures(run, store)
+    if len(failed) >= CHANCES:
+        return RunState(Phase.FAILED, windows, failed[-1]["error"])
+    note = f"failed {len(failed)} of {CHANCES} times: {failed[-1]['error']}" if failed else ""
+    return RunState(Phase.UNFINISHED if about is not None else Phase.MISSING, windows, note)
 
 
-def is_finished(run: Run, store: Store) -> bool:
-    """Whether all windows and the last evaluation are there, and the last checkpoint.
+def is_finished(run: PlannedRun, store: Store) -> bool:
+    """Whether a run has all windows, the last evaluation and the last checkpoint.
 
-    One without any checkpoint counts as well: it cannot be continued, and its records are whole.
+    A run without any checkpoint also counts as finished: it cannot be continued, and its records are complete.
     """
     total = run.config.windows
     evaluated = last_row(store, f"{run.name}/evaluations.jsonl")
@@ -99,15 +99,15 @@ def is_finished(run: Run, store: Store) -> bool:
     return total in saved or not saved
 
 
-def record_path(results: Path, run: Run) -> Path:
-    """Where its compact record goes."""
+def record_path(results: Path, run: PlannedRun) -> Path:
+    """The path of its compact record."""
     return results / f"{run.name}.npz"
 
 
-def pace(run: Run, store: Store) -> Pace:
-    """Windows, speed and held-out success so far, from the records' last rows."""
+def pace(run: PlannedRun, store: Store) -> Pace:
+    """Windows, speed and held-out success so far, from the last rows of the records."""
     name = f"{run.name}/timing.jsonl"
-    rows = _rows(store, name)
+    rows = _tail_rows(store, name)
     if not rows:
         return Pace(0, None, {})
     with reading(f"{store.url}/{name}"):
@@ -115,8 +115,8 @@ def pace(run: Run, store: Store) -> Pace:
     return Pace(windows, seconds, last_row(store, f"{run.name}/evaluations.jsonl").get("groups", {}))
 
 
-def known_pace(run: Run, store: Store) -> Pace | None:
-    """The same for showing; None where a table cannot be read."""
+def known_pace(run: PlannedRun, store: Store) -> Pace | None:
+    """As `pace`, but None where a table cannot be read."""
     try:
         return pace(run, store)
     except ValueError:
@@ -124,38 +124,37 @@ def known_pace(run: Run, store: Store) -> Pace | None:
 
 
 def last_row(store: Store, name: str) -> dict[str, Any]:
-    """The last complete row of a table, or an empty one."""
-    rows = _rows(store, name, last=1)
+    """The last complete row of a table, or an empty row."""
+    rows = _tail_rows(store, name, last=1)
     return rows[-1] if rows else {}
 
 
-def failures(run: Run, store: Store) -> list[dict[str, Any]]:
-    """Why it failed, a row a time."""
-    kept = store.read(_failures(run))
-    with reading(f"{store.url}/{_failures(run)}"):
-        rows: list[dict[str, Any]] = json.loads(kept) if kept else []
+def failures(run: PlannedRun, store: Store) -> list[dict[str, Any]]:
+    """The failures of a run, a row each."""
+    content = store.read(_failures_file(run))
+    with reading(f"{store.url}/{_failures_file(run)}"):
+        rows: list[dict[str, Any]] = json.loads(content) if content else []
         require_shape(rows, [{"error": str}])
     return rows
 
 
-def add_failure(run: Run, store: Store, error: str, times: int = 1) -> int:
-    """Note a failure; returns how many there are now."""
+def add_failure(run: PlannedRun, store: Store, error: str, times: int = 1) -> None:
+    """Add a failure, ``times`` times."""
     rows = [*failures(run, store), *[{"error": error, "windows": pace(run, store).windows}] * times]
-    store.write(_failures(run), (json.dumps(rows, indent=1) + "\n").encode())
-    return len(rows)
+    store.write(_failures_file(run), (json.dumps(rows, indent=1) + "\n").encode())
 
 
-def forget_failures(run: Run, store: Store) -> None:
-    """Give a run its chances again."""
-    store.delete(_failures(run))
+def forget_failures(run: PlannedRun, store: Store) -> None:
+    """Delete the failures of a run, so that it is tried again."""
+    store.delete(_failures_file(run))
 
 
-def _failures(run: Run) -> str:
+def _failures_file(run: PlannedRun) -> str:
     return f".campaign/{run.name}.failures.json"
 
 
-def _rows(store: Store, name: str, last: int = 0) -> list[dict[str, Any]]:
-    """The complete rows in the last bytes of a table; the first of them may be cut."""
+def _tail_rows(store: Store, name: str, last: int = 0) -> list[dict[str, Any]]:
+    """The complete rows in the last bytes of a table."""
     data = store.read(name, _TAIL)
     lines = [line for line in (data or b"").splitlines(keepends=True) if line.endswith(b"\n")]
     if data is not None and len(data) >= _TAIL:
@@ -164,20 +163,20 @@ def _rows(store: Store, name: str, last: int = 0) -> list[dict[str, Any]]:
         return parse_rows(lines[-last:], name.rsplit("/", 1)[-1])
 
 
-def _other(record: Path, run: Run, store: Store) -> str:
-    """A sentence where the record under this run's name is not of this run; it is left as it is."""
+def _other_config(record: Path, run: PlannedRun, store: Store) -> str:
+    """A sentence if the record under this run's name has another config, else empty."""
     differs = _difference(unpack(record).about["config"], run, store)
     return "" if differs is None else f"{record} is of another config: {differs}"
 
 
-def _difference(there: dict[str, Any], run: Run, store: Store) -> str | None:
-    """In what a stored config is not this run's; how the sources of its ladder are spelled does not count."""
-    here = run.config.as_dict()
-    return difference(_whole(respelled(there, here, store.url)), here)
+def _difference(stored: dict[str, Any], run: PlannedRun, store: Store) -> str | None:
+    """How a stored config differs from this run's; other paths to the same ladder sources do not count."""
+    current = run.config.as_dict()
+    return difference(_whole(with_current_sources(stored, current, store.url)), current)
 
 
 def _whole(config: dict[str, Any]) -> dict[str, Any]:
-    """A stored config with the fields that came after it at their defaults; as it is where it cannot be read today."""
+    """A stored config with defaults for newer fields; unchanged if this version cannot read it."""
     if "setting" not in config or config.keys() - field_types(RunConfig).keys():
         return config
     try:

@@ -1,4 +1,4 @@
-"""The one table for all runs: who is where, how well, and how long it will still take."""
+"""The table of a campaign's runs: their state, success and remaining time."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from scout_rl.bench.campaign.file import Run
-from scout_rl.bench.campaign.state import Pace, State, Status, known_pace
+from scout_rl.bench.campaign.file import PlannedRun
+from scout_rl.bench.campaign.state import Pace, Phase, RunState, known_pace
 from scout_rl.bench.run.store import Store
 
 WIDE = 110
-"""Columns from which everything about a run fits beside its name."""
+"""Width from which a run fits on one line."""
 STYLES = {"running": "cyan", "started": "cyan", "finished": "green", "failed": "bold red"}
 
 
 class Board:
-    """A live table on a terminal; elsewhere a line whenever a run ends. It reads the runs' own records."""
+    """A live table on a terminal; elsewhere a line whenever a run ends. It reads the runs' records."""
 
-    def __init__(self, runs: Sequence[Run], todo: Sequence[Run], store: Store, slots: int, console: Console) -> None:
+    def __init__(
+        self, runs: Sequence[PlannedRun], todo: Sequence[PlannedRun], store: Store, slots: int, console: Console
+    ) -> None:
         self.runs, self.todo, self.store, self.slots, self.console = runs, todo, store, slots, console
         self.paces: dict[str, Pace] = {}
-        self._before: dict[str, State] = {}
+        self._before: dict[str, Phase] = {}
         self._first: dict[str, int] = {}
-        self._looked = float("-inf")
+        self._updated = float("-inf")
         self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
 
     def __enter__(self) -> Board:
@@ -43,82 +45,82 @@ class Board:
         if self._live is not None:
             self._live.stop()
 
-    def look(self, standing: dict[str, Status], started: set[str]) -> None:
-        """Take in where the runs stand; redraw where it is time."""
-        ended = [run for run in self.runs if self._before.get(run.name, State.MISSING) != standing[run.name].state]
-        if not self._before:  # what was so before this campaign began is no news
+    def update(self, states: dict[str, RunState], started: set[str]) -> None:
+        """Take the new states; redraw if a run ended or the last drawing is old."""
+        ended = [run for run in self.runs if self._before.get(run.name, Phase.MISSING) != states[run.name].phase]
+        if not self._before:  # the first states are no news
             ended = []
-        self._before = {name: found.state for name, found in standing.items()}
-        due = time.monotonic() - self._looked > (10 if self.store.slow else 1)
+        self._before = {name: state.phase for name, state in states.items()}
+        due = time.monotonic() - self._updated > (10 if self.store.slow else 1)
         if not (due or ended):
             return
-        self._looked = time.monotonic()
+        self._updated = time.monotonic()
         for run in self.runs:
-            if run.name in started or (run in ended and standing[run.name].state is State.FINISHED):
-                known = known_pace(run, self.store)
-                if known is not None:
-                    self.paces[run.name] = known
-                    self._first.setdefault(run.name, known.windows)
+            if run.name in started or (run in ended and states[run.name].phase is Phase.FINISHED):
+                pace = known_pace(run, self.store)
+                if pace is not None:
+                    self.paces[run.name] = pace
+                    self._first.setdefault(run.name, pace.windows)
         if self._live is not None:
-            self._live.update(self.draw(standing, started), refresh=True)
+            self._live.update(self.draw(states, started), refresh=True)
             return
         for run in ended:
-            found = standing[run.name]
-            if found.state in (State.FINISHED, State.FAILED):
-                said = found.note or _groups(self.paces.get(run.name))
-                summary = summarise(standing, started, self.left(standing, started))
+            state = states[run.name]
+            if state.phase in (Phase.FINISHED, Phase.FAILED):
+                remark = state.note or _groups(self.paces.get(run.name))
+                summary = summarise(states, started, self.left(states, started))
                 self.console.print(
-                    f"{found.state} {run.name}: {said}. {summary}", markup=False, highlight=False, soft_wrap=True
+                    f"{state.phase} {run.name}: {remark}. {summary}", markup=False, highlight=False, soft_wrap=True
                 )
 
-    def draw(self, standing: dict[str, Status], started: set[str]) -> Group:
-        """Running and failed runs first, then those that wait, as many as fit; finished ones are counted."""
-        title = Text(summarise(standing, started, self.left(standing, started)), style="bold")
+    def draw(self, states: dict[str, RunState], started: set[str]) -> Group:
+        """Running and failed runs first, then waiting and finished ones, as many as fit."""
+        title = Text(summarise(states, started, self.left(states, started)), style="bold")
         rank = {"running": 0, "started": 0, "failed": 1, "unfinished": 2, "missing": 3, "finished": 4}
-        rows = sorted(self.runs, key=lambda run: rank[self.word(run, standing, started)])
+        rows = sorted(self.runs, key=lambda run: rank[self.word(run, states, started)])
         lines = self.console.size.height - 6
         shown = rows[: max(5, lines if self.console.width >= WIDE else lines // 2)]
         table = status_table(self.console.width)
         for run in shown:
-            word = self.word(run, standing, started)
-            known = self.paces.get(run.name)
-            left = self._seconds_left(run, known) if word == "running" else None
-            add_row(table, run, word, standing[run.name], known, left)
+            word = self.word(run, states, started)
+            pace = self.paces.get(run.name)
+            left = self._seconds_left(run, pace) if word == "running" else None
+            add_row(table, run, word, states[run.name], pace, left)
         rest = len(rows) - len(shown)
         return Group(title, table, Text(f"… and {rest} more" if rest else "", style="dim"))
 
-    def word(self, run: Run, standing: dict[str, Status], started: set[str]) -> str:
-        """A run's state; one that was started is running as soon as its records grow."""
+    def word(self, run: PlannedRun, states: dict[str, RunState], started: set[str]) -> str:
+        """A run's state in a word; a started run is running as soon as its records grow."""
         if run.name not in started:
-            return str(standing[run.name].state)
-        known = self.paces.get(run.name)
-        return "running" if known and known.windows > self._first[run.name] else "started"
+            return str(states[run.name].phase)
+        pace = self.paces.get(run.name)
+        return "running" if pace and pace.windows > self._first[run.name] else "started"
 
-    def left(self, standing: dict[str, Status], started: set[str]) -> float | None:
-        """Seconds until all is done: windows left x seconds a window (of the setting, as measured) / slots."""
-        todo = [run for run in self.todo if standing[run.name].state in (State.MISSING, State.UNFINISHED)]
+    def left(self, states: dict[str, RunState], started: set[str]) -> float | None:
+        """Seconds until all is done: windows left x measured seconds per window of the setting / slots."""
+        todo = [run for run in self.todo if states[run.name].phase in (Phase.MISSING, Phase.UNFINISHED)]
         speeds: dict[str, list[float]] = {}
         for run in self.runs:
-            known = self.paces.get(run.name)
-            if known is not None and known.seconds is not None:
-                speeds.setdefault(run.config.setting, []).append(known.seconds)
+            pace = self.paces.get(run.name)
+            if pace is not None and pace.seconds is not None:
+                speeds.setdefault(run.config.setting, []).append(pace.seconds)
         if not speeds:
             return None if todo else 0.0
         usual = median(value for values in speeds.values() for value in values)
         work = []
         for run in todo:
-            done = self.paces[run.name].windows if run.name in self.paces else standing[run.name].windows
+            done = self.paces[run.name].windows if run.name in self.paces else states[run.name].windows
             work.append((run.config.windows - done) * median(speeds.get(run.config.setting, [usual])))
         return max(sum(work) / self.slots, max(work, default=0.0))
 
-    def _seconds_left(self, run: Run, known: Pace | None) -> float | None:
-        if known is None or known.seconds is None:
+    def _seconds_left(self, run: PlannedRun, pace: Pace | None) -> float | None:
+        if pace is None or pace.seconds is None:
             return None
-        return (run.config.windows - known.windows) * known.seconds
+        return (run.config.windows - pace.windows) * pace.seconds
 
 
 def status_table(width: int) -> Table:
-    """The empty table; in a narrow terminal a run has two lines and no bar, so that its counts stay whole."""
+    """The empty table; in a narrow terminal a run has two lines and no bar, so that its counts fit."""
     if width < WIDE:
         table = Table("run", "state", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         table.columns[0].overflow = "fold"
@@ -132,32 +134,34 @@ def status_table(width: int) -> Table:
     return table
 
 
-def add_row(table: Table, run: Run, word: str, found: Status, known: Pace | None, left: float | None) -> None:
-    """One run."""
+def add_row(table: Table, run: PlannedRun, word: str, state: RunState, pace: Pace | None, left: float | None) -> None:
+    """Add the row of one run."""
     total = run.config.windows
-    done = total if word == "finished" else max(found.windows, known.windows if known else 0)
-    said = found.note or _groups(known)
+    done = total if word == "finished" else max(state.windows, pace.windows if pace else 0)
+    remark = state.note or _groups(pace)
     time_left = "" if left is None else duration(left)
-    state, counted = Text(word, style=STYLES.get(word, "")), f"{done}/{total}"
+    styled_word, counted = Text(word, style=STYLES.get(word, "")), f"{done}/{total}"
     if len(table.columns) == 3:
-        name = Text.assemble(run.name, (f"\n  {said}" if said else "", "dim"))
-        table.add_row(name, state, f"{counted}\n{time_left}" if time_left else counted)
+        name = Text.assemble(run.name, (f"\n  {remark}" if remark else "", "dim"))
+        table.add_row(name, styled_word, f"{counted}\n{time_left}" if time_left else counted)
         return
-    table.add_row(run.name, state, counted, ProgressBar(total=total, completed=done, width=8), Text(said), time_left)
+    table.add_row(
+        run.name, styled_word, counted, ProgressBar(total=total, completed=done, width=8), Text(remark), time_left
+    )
 
 
-def summarise(standing: dict[str, Status], started: set[str], left: float | None) -> str:
-    """One line: how many are where, and the time left."""
-    counts = Counter(str(found.state) for name, found in standing.items() if name not in started)
+def summarise(states: dict[str, RunState], started: set[str], left: float | None) -> str:
+    """One line: how many runs are in each state, and the time left."""
+    counts = Counter(str(state.phase) for name, state in states.items() if name not in started)
     words = [f"{counts[word]} {word}" for word in ("finished", "failed", "unfinished", "missing") if counts[word]]
     if started:
         words.insert(0, f"{len(started)} started")
         words.append("time left not known yet" if left is None else f"about {duration(left)} left")
-    return f"{len(standing)} runs: {', '.join(words)}"
+    return f"{len(states)} runs: {', '.join(words)}"
 
 
 def duration(seconds: float) -> str:
-    """In the two largest units."""
+    """Seconds as text, in the two largest units."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
@@ -166,5 +170,5 @@ def duration(seconds: float) -> str:
     return " ".join(f"{n} {unit}" for n, unit in units[first : first + 2] if n) or "0 s"
 
 
-def _groups(known: Pace | None) -> str:
-    return "" if known is None else "  ".join(f"{name} {value:.2f}" for name, value in known.held_out.items())
+def _groups(pace: Pace | None) -> str:
+    return "" if pace is None else "  ".join(f"{name} {value:.2f}" for name, value in pace.held_out.items())

@@ -1,1 +1,1 @@
-"""One training run: its config, its folder, the loop, checkpoints, continuing and repeating it."""
+"""One training run: config, folder, loop, checkpoints, continuing and repeating."""

@@ -1,11 +1,11 @@
-"""Checkpoints of a run: immutable folders, written beside and renamed, two kept; loading executes nothing.
+"""Checkpoints of a run: immutable folders, of which the newest two are kept. Loading executes no code.
 
     checkpoints/000120/manifest.json   window, config hash, the SHA-256 of every other file and of the manifest itself
     checkpoints/000120/*.npz           named arrays
-    checkpoints/shared/*.npz           what later checkpoints name again, such as the replay's older segments
+    checkpoints/shared/*.npz           files that several checkpoints use, such as the replay's segments
 
-A folder appears under its name only when every byte of it is on disk. A folder whose hashes do not fit is passed over,
-with a sentence, for the one before it.
+A folder is written under another name and renamed when every byte of it is on disk. A folder with a wrong hash is
+skipped, with a message, for the one before it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from scout_rl.files.archive import pack, unpack
 from scout_rl.files.atomic import sync, write_bytes
-from scout_rl.files.damage import DAMAGE, told
+from scout_rl.files.damage import DAMAGE, error_text
 from scout_rl.files.refusal import Refusal
 from scout_rl.files.shape import require_shape
 
@@ -38,7 +38,7 @@ Arrays = Mapping[str, Any]
 
 
 class Checkpoint(NamedTuple):
-    """One checkpoint, as read and verified."""
+    """One checkpoint, read and verified."""
 
     window: int
     parts: dict[str, dict[str, Any]]
@@ -48,7 +48,7 @@ class Checkpoint(NamedTuple):
     shared: dict[str, dict[str, Any]]
     """Named arrays of the shared files, in their order."""
     hashes: dict[str, str]
-    """Of the shared files; what ``write`` takes as ``kept``."""
+    """Hashes of the shared files; ``write`` takes them as ``kept``."""
 
 
 def write(
@@ -61,10 +61,10 @@ def write(
     new: Mapping[str, Arrays] | None = None,
     kept: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Write the checkpoint of ``window``, then drop all but the newest two, and the shared files that none names.
+    """Write the checkpoint of ``window``, then delete all but the newest two, and the shared files that neither uses.
 
-    ``new`` are shared files to be written now, ``kept`` the hashes of earlier ones that this checkpoint needs as well.
-    Returns the hashes of both: the next checkpoint's ``kept``.
+    ``new`` are shared files to write now, ``kept`` the hashes of earlier ones that this checkpoint also needs. Returns
+    the hashes of both: the next checkpoint's ``kept``.
     """
     folder.mkdir(parents=True, exist_ok=True)
     shared = dict(kept or {})
@@ -98,20 +98,20 @@ def write(
     sync([folder])
     for old in _folders(folder)[:-KEPT]:
         shutil.rmtree(old)
-    _drop_unnamed(folder)
+    _delete_unused(folder)
     return shared
 
 
 def newest(folder: Path, identity: str, say: Callable[[str], None], *, with_shared: bool = True) -> Checkpoint | None:
-    """Return the newest checkpoint that is whole; ``say`` is told of every one that is not.
+    """The newest whole checkpoint; ``say`` gets a sentence about every damaged one.
 
-    Without the shared files, which a policy does not need, they are neither read nor checked.
+    A policy does not need the shared files: without ``with_shared`` they are neither read nor checked.
     """
     return next(whole(folder, identity, say, with_shared=with_shared), None)
 
 
 def whole(folder: Path, identity: str, say: Callable[[str], None], *, with_shared: bool = True) -> Iterator[Checkpoint]:
-    """Every checkpoint that is whole, the newest first."""
+    """Every whole checkpoint, the newest first."""
     for path in reversed(_folders(folder)):
         try:
             yield _read(path, identity, with_shared)
@@ -119,25 +119,25 @@ def whole(folder: Path, identity: str, say: Callable[[str], None], *, with_share
             say(f"checkpoint {path} is damaged ({damage}); falling back to the one before it")
 
 
-def kept(folder: Path) -> list[int]:
-    """The windows of all checkpoints that are there, whole or not."""
+def saved_windows(folder: Path) -> list[int]:
+    """The windows of all checkpoints, whole or not."""
     return [int(path.name) for path in _folders(folder)]
 
 
 def at(folder: Path, window: int, identity: str, *, with_shared: bool = True) -> Checkpoint:
-    """Return the checkpoint of that window; one that is missing or damaged is a ``ValueError``."""
-    there = {int(path.name): path for path in _folders(folder)}
-    if window not in there:
-        kept = ", ".join(str(number) for number in there) or "none"
-        raise Refusal(f"{folder} has no checkpoint of window {window}; it has {kept}")
+    """The checkpoint of that window; refuse a missing or damaged one."""
+    folders = {int(path.name): path for path in _folders(folder)}
+    if window not in folders:
+        stored = ", ".join(map(str, folders)) or "none"
+        raise Refusal(f"{folder} has no checkpoint of window {window}; it has {stored}")
     try:
-        return _read(there[window], identity, with_shared)
+        return _read(folders[window], identity, with_shared)
     except _DamagedError as damage:
-        raise Refusal(f"checkpoint {there[window]} is damaged ({damage})") from damage
+        raise Refusal(f"checkpoint {folders[window]} is damaged ({damage})") from damage
 
 
 class _DamagedError(Exception):
-    """What is wrong with a checkpoint's bytes."""
+    """A checkpoint has wrong bytes."""
 
 
 def _read(path: Path, identity: str, with_shared: bool) -> Checkpoint:
@@ -151,17 +151,17 @@ def _read(path: Path, identity: str, with_shared: bool) -> Checkpoint:
 
 
 def _manifest(path: Path) -> dict[str, Any]:
-    """Of the checkpoint in the folder ``path``; earlier versions wrote no hash of it."""
+    """The manifest of a checkpoint's folder; earlier versions wrote no hash of it."""
     try:
-        found: dict[str, Any] = json.loads((path / "manifest.json").read_text("utf-8"))
-        require_shape(found, MANIFEST)
-        if found.pop("sha256", None) not in (None, _sha256(found)):
+        manifest: dict[str, Any] = json.loads((path / "manifest.json").read_text("utf-8"))
+        require_shape(manifest, MANIFEST)
+        if manifest.pop("sha256", None) not in (None, _sha256(manifest)):
             raise Refusal("it does not have its hash")
-        schema = found["schema"]
+        schema = manifest["schema"]
         if schema == SCHEMA:
-            return {"shared": {}, **{name: found[name] for name in MANIFEST if name != "shared" or name in found}}
+            return {"shared": {}, **{name: manifest[name] for name in MANIFEST if name != "shared" or name in manifest}}
     except DAMAGE as error:
-        raise _DamagedError(f"manifest.json: {told(error)}") from error
+        raise _DamagedError(f"manifest.json: {error_text(error)}") from error
     raise Refusal(f"checkpoint {path} has schema {schema!r}, this version reads {SCHEMA}")
 
 
@@ -179,8 +179,8 @@ def _arrays(path: Path, expected: str) -> dict[str, Any]:
     return unpack(data)[0]
 
 
-def _drop_unnamed(folder: Path) -> None:
-    """Remove shared files that no checkpoint names; where a manifest cannot be read, nothing is removed."""
+def _delete_unused(folder: Path) -> None:
+    """Delete shared files that no checkpoint uses; delete none if a manifest cannot be read."""
     try:
         named = {f"{name}.npz" for path in _folders(folder) for name in _manifest(path)["shared"]}
     except (_DamagedError, ValueError):

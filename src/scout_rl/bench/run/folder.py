@@ -1,11 +1,11 @@
-"""The folder of a run: whose it is, its tables, and what a restart cuts off.
+"""The folder of a run: its identity, its tables, and how they are cut back on a restart.
 
-run.json             config, bank hash and labels, versions, hash of our source, machine; what continued it
-config.json, windows.jsonl, events.jsonl, frontier.int8    the curriculum's own records (records/tables.py)
-evaluations.jsonl    a row an evaluation: outcome of every held-out context
-metrics.jsonl        a row a window: environment steps and the learner's numbers
-timing.jsonl         a row a window: seconds; the one file that differs between equal runs
-ladder.npz, ladder.json    of a policy ladder: the starts, and each context's source (ladder.py)
+run.json             config, bank hash and labels, versions, hash of our source, machine; the same for continuations
+config.json, windows.jsonl, events.jsonl, frontier.int8    the curriculum's records (records/tables.py)
+evaluations.jsonl    a row per evaluation: outcome of every held-out context
+metrics.jsonl        a row per window: environment steps and the learner's numbers
+timing.jsonl         a row per window: seconds; the one file that differs between equal runs
+ladder.npz, ladder.json    only with a policy ladder: the starts, and each context's source (ladder.py)
 checkpoints/         the newest two (checkpoint.py)
 .lock                empty; held by the process that trains the run (files/lock.py)
 """
@@ -27,14 +27,14 @@ from scout_rl.files.atomic import sync, write_bytes
 from scout_rl.files.cache import code_hash
 from scout_rl.files.lock import LOCK
 from scout_rl.files.refusal import Refusal
-from scout_rl.records.made_with import noted
+from scout_rl.records.made_with import continued_by
 from scout_rl.records.stored import RUN, SCHEMA, read_run
 from scout_rl.records.tables import EVALUATIONS, JsonLines, cut_records
 
 __all__ = ["RunFolder", "read_run", "source", "versions"]
 
 CELLS, CURRICULUM = "cells_from", "curriculum"
-"""In run.json: whose random numbers drew the cells. Runs that do not say it drew from those of their seed."""
+"""In run.json: the generator that drew the cells. Old runs lack it: they drew from ``PCG64(seed)``."""
 METRICS, TIMING = "metrics.jsonl", "timing.jsonl"
 PACKAGES = ("scout-rl", "numpy", "jax", "jaxlib", "equinox", "optax", "minigrid", "gymnasium", "mujoco")
 
@@ -56,11 +56,11 @@ NUMBERS = (
     "bench/run/train.py",
     "bench/run/window.py",
 )
-"""Our own files that a run's numbers come from; what the config holds of settings and presets is in the config."""
+"""Source files that determine a run's numbers. Settings and presets are not listed: the config holds their values."""
 
 
 class RunFolder:
-    """Refuses a folder that is another run's; writes nothing before `claim`."""
+    """A run's folder. It refuses the folder of another run, and writes nothing before `claim`."""
 
     def __init__(
         self,
@@ -83,41 +83,41 @@ class RunFolder:
             "ran_on": ran_on(),
             **({} if seed_stream else {CELLS: CURRICULUM}),
         }
-        self.there = read_run(path) if (path / RUN).exists() else None
-        """What its run.json said when it was opened."""
-        if self.there is not None:
-            _same_run(path, self.there, self.about, say)
+        self.stored = read_run(path) if (path / RUN).exists() else None
+        """Its run.json as it was when the folder was opened; None where there was none."""
+        if self.stored is not None:
+            _require_same_run(path, self.stored, self.about, say)
         self.evaluations = JsonLines(path / EVALUATIONS)
         self.metrics = JsonLines(path / METRICS)
         self.timing = JsonLines(path / TIMING)
 
     @property
     def seed_stream(self) -> bool:
-        """Whether the run's cells are drawn as those of the first records."""
-        return drawn_from_seed(self.about if self.there is None else self.there)
+        """Whether the cells are drawn as in old records (`drawn_from_seed`)."""
+        return drawn_from_seed(self.about if self.stored is None else self.stored)
 
     @property
     def checkpoints(self) -> Path:
-        """Where they are."""
+        """The folder of checkpoints."""
         return self.path / "checkpoints"
 
     def claim(self) -> None:
-        """Write the run.json of a run that begins."""
-        if self.there is None:
+        """Write the run.json of a new run."""
+        if self.stored is None:
             self._write(self.about)
 
     def label(self, window: int) -> None:
-        """Note in run.json what makes the windows from ``window`` on, where that is not what made those before."""
-        if self.there is not None and (about := noted(self.there, self.about, window)) != self.there:
+        """Add to run.json what makes the windows from ``window`` on, if it has changed."""
+        if self.stored is not None and (about := continued_by(self.stored, self.about, window)) != self.stored:
             self._write(about)
 
     def sync(self) -> None:
-        """Have every record on the disk, before a checkpoint is that knows of them."""
+        """Flush every record to the disk: call it before writing a checkpoint that counts them."""
         sync(path for path in self.path.iterdir() if path.is_file() and path.name != LOCK)
         sync([self.path])
 
     def cut(self, windows: int, n_contexts: int) -> None:
-        """Keep what belongs to the first ``windows`` windows, in every table; of a run that begins, nothing."""
+        """Keep the first ``windows`` windows in every table; with 0 the tables are emptied."""
         cut_records(self.path, windows, frontier_bytes=windows * n_contexts)
         self.evaluations.cut(windows + 1 if windows else 0)
         self.metrics.cut(windows)
@@ -131,36 +131,36 @@ class RunFolder:
 
 
 def drawn_from_seed(about: dict[str, Any]) -> bool:
-    """Whether a run's cells come from ``PCG64(seed)``: it was begun before runs used the curriculum's generator."""
+    """Whether a run's cells come from ``PCG64(seed)``, as before runs used the curriculum's generator."""
     return CELLS not in about
 
 
 def versions() -> dict[str, str]:
-    """Of everything that can change a number."""
-    found = {"python": platform.python_version(), "machine": platform.machine()}
+    """The versions of everything that can change a number."""
+    installed = {"python": platform.python_version(), "machine": platform.machine()}
     for name in PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            installed[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def source() -> str:
-    """Which version of our own files this is: the package's number stays the same between releases."""
+    """Hash of our source files; the package's version does not change between releases."""
     return code_hash(*NUMBERS)[:12]
 
 
-def _same_run(path: Path, there: dict[str, Any], about: dict[str, Any], say: Callable[[str], None]) -> None:
-    differs = difference(there["config"], about["config"])
+def _require_same_run(path: Path, stored: dict[str, Any], about: dict[str, Any], say: Callable[[str], None]) -> None:
+    differs = difference(stored["config"], about["config"])
     if differs is not None:
         raise Refusal(f"{path} holds another run: {differs}; choose another folder, or the same config")
-    if there["bank_sha256"] != about["bank_sha256"]:
-        raise Refusal(f"{path} was trained on another bank: {there['bank_sha256'][:12]}… there")
-    for name, version in there["versions"].items():
+    if stored["bank_sha256"] != about["bank_sha256"]:
+        raise Refusal(f"{path} was trained on another bank: {stored['bank_sha256'][:12]}… there")
+    for name, version in stored["versions"].items():
         if about["versions"].get(name) != version:
             say(f"{path} was started with {name} {version}, this is {about['versions'].get(name)}: numbers may differ")
-    before = {"source": there.get("source"), **there.get("ran_on", {})}
+    before = {"source": stored.get("source"), **stored.get("ran_on", {})}
     now = {"source": about["source"], **about["ran_on"]}
     for name in ("source", "device", "threads"):
         if before.get(name) not in (None, now[name]):

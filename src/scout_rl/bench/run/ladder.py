@@ -1,9 +1,9 @@
-"""The ladder of a run. One that comes from other runs' policies is kept in the run's own folder.
+"""The ladder of a run. A policy ladder (from other runs' policies) is stored in the run's folder.
 
     ladder.npz     the starts [contexts, levels, ...]
     ladder.json    each context's source, attempts that succeeded, the bootstrap fraction, and the runs it came from
 
-So a run that is continued needs its sources no more: they may have moved, been trained further or been deleted.
+So continuing a run does not need the other runs: they may have moved, been trained further or been deleted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from scout_rl.ladders.sources import Sources
 LADDER, ABOUT = "ladder.npz", "ladder.json"
 
 
-class _Run(NamedTuple):
+class _SourceRun(NamedTuple):
     """A run that a ladder may come from."""
 
     flag: str
@@ -41,7 +41,7 @@ class _Run(NamedTuple):
 def run_ladder(
     path: Path, config: RunConfig, setting: Setting, bank: ContextBank, say: Callable[[str], None] = print
 ) -> States:
-    """The ladder [contexts, levels, ...] of the run in the folder ``path``; built on first use."""
+    """The ladder [contexts, levels, ...] of the run in the folder ``path``, built on first use."""
     if not SOURCES[config.ladder].from_runs:
         return load_ladder(Wanted(setting, bank.train.contexts, config.levels), config.ladder, say)[0]
     stored = path / LADDER
@@ -61,7 +61,7 @@ def run_ladder(
 
 
 def stored_ladder(path: Path) -> States:
-    """The policy ladder in a run's folder; a missing or damaged one is a ``ValueError``."""
+    """The policy ladder in a run's folder; refuse a missing or damaged one."""
     if not (path / LADDER).exists():
         raise Refusal(f"{path} has no {LADDER}: only a run with a policy ladder that was started keeps one.")
     ladder, about, _ = read_archive(path / LADDER)
@@ -71,7 +71,7 @@ def stored_ladder(path: Path) -> States:
 
 
 def require_sources(path: Path, config: RunConfig, bank: ContextBank) -> None:
-    """Refuse, in one sentence, sources that cannot be used; cheap, and not needed once the run has its ladder."""
+    """Refuse unusable sources before anything is built; skip the check once the ladder is stored."""
     if not (path / LADDER).exists():
         for run in _runs(config.ladder_from, config.ladder_fallback):
             _require_source(run, config.setting, bank.sha256)
@@ -86,7 +86,7 @@ def ladder_from_runs(
     n_levels: int,
     say: Callable[[str], None] = print,
 ) -> Built:
-    """The ladder from the policies of one or two runs, and what is to be known about it; cached by content."""
+    """The ladder from the policies of one or two runs, and its description; cached by content."""
     for run in _runs(first, fallback):
         _require_source(run, setting.key, bank.sha256)
     runs = [_trained(run, say) for run in _runs(first, fallback)]
@@ -95,27 +95,27 @@ def ladder_from_runs(
     return ladder, about
 
 
-def _trained(run: _Run, say: Callable[[str], None]) -> TrainedRun:
+def _trained(run: _SourceRun, say: Callable[[str], None]) -> TrainedRun:
     try:
-        read = trained.load(run.path, say=say)
+        source = trained.load(run.path, say=say)
     except ValueError as error:
         raise ValueError(f"{run.flag}: {error}") from error
-    rule, windows = read.config.rule, read.config.windows
-    if read.window < windows:
-        say(f"{run.flag} {run.path} has come to window {read.window} of {windows}: its policy of now is used")
-    learned = content_hash(named(read.state), {})
-    made_of = {"identity": read.config.identity, "window": read.window, "rule": rule, "learned": learned}
-    asked = TrainedRun(read.sample(), rule, made_of)
-    if run.flag == "--from" and asked.assisted:
+    rule, windows = source.config.rule, source.config.windows
+    if source.window < windows:
+        say(f"{run.flag} {run.path} has come to window {source.window} of {windows}: its policy of now is used")
+    learned = content_hash(named(source.state), {})
+    key = {"identity": source.config.identity, "window": source.window, "rule": rule, "learned": learned}
+    trained_run = TrainedRun(source.sample(), rule, key)
+    if run.flag == "--from" and trained_run.assisted:
         say(f"--from {run.path} was trained with scaffolds (rule {rule}): all of its contexts count as bootstrapped")
-    return asked
+    return trained_run
 
 
-def _runs(first: str, fallback: str) -> list[_Run]:
-    return [_Run(flag, Path(name)) for flag, name in (("--from", first), ("--fallback", fallback)) if name]
+def _runs(first: str, fallback: str) -> list[_SourceRun]:
+    return [_SourceRun(flag, Path(name)) for flag, name in (("--from", first), ("--fallback", fallback)) if name]
 
 
-def _require_source(run: _Run, setting_key: str, bank_sha256: str) -> None:
+def _require_source(run: _SourceRun, setting_key: str, bank_sha256: str) -> None:
     try:
         about = read_run(run.path)
     except ValueError as error:
@@ -130,11 +130,11 @@ def _require_source(run: _Run, setting_key: str, bank_sha256: str) -> None:
 
 
 def _require_same(path: Path, about: Mapping[str, Any]) -> None:
-    """A ladder that is built anew in the middle of a run has to be the one that the run began with."""
-    there = json.loads(path.read_text())
-    if there["sha256"] != about["sha256"]:
+    """Refuse a rebuilt ladder that is not the one the run began with."""
+    stored = json.loads(path.read_text())
+    if stored["sha256"] != about["sha256"]:
         raise Refusal(
-            f"the run began with ladder {there['sha256'][:12]}, and its sources now give {about['sha256'][:12]}: "
+            f"the run began with ladder {stored['sha256'][:12]}, and its sources now give {about['sha256'][:12]}: "
             f"restore {path.with_name(LADDER)}, or start in another folder"
         )
 

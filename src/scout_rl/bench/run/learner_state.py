@@ -1,7 +1,7 @@
-"""A learner's state and its checkpoint: what is learned as a whole, the replay in segments that are written once.
+"""Saving and restoring a learner's state. The replay is saved in segments that are written once.
 
-A segment holds the episodes that came between two checkpoints, in a file that is never changed; a checkpoint names the
-segments that its ring of episodes is made of. So saving costs what is new, however large the replay is.
+A segment is a file with the episodes between two checkpoints; it never changes. A checkpoint names the segments that
+its replay consists of. So a save writes only what is new, however large the replay is.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ Arrays = dict[str, Any]
 
 
 class Saved(NamedTuple):
-    """What the newest checkpoint has of the replay."""
+    """The part of the replay that the newest checkpoint holds."""
 
     total: int = 0
-    """Episodes that were added until then."""
+    """Episodes added until then."""
     hashes: dict[str, str] = {}  # noqa: RUF012 (never changed)
-    """Of the segments, oldest first, by their names."""
+    """Hashes of the segments by name, oldest first."""
 
     def next(self, state: State) -> tuple[Arrays, dict[str, Arrays], Saved]:
-        """What the next checkpoint holds: the learned arrays, new segments, and the earlier ones it still needs."""
+        """The next checkpoint: the learned arrays, the new segments, and the earlier ones that it still needs."""
         ring = state.replay
         if ring is None:
             return named(state.learned), {}, self
@@ -42,39 +42,39 @@ class Saved(NamedTuple):
         return named(state.learned), new, Saved(total, needed)
 
     def written(self, hashes: dict[str, str]) -> Saved:
-        """After the checkpoint was written."""
+        """The same after the checkpoint was written, with the hashes of all segments."""
         return Saved(self.total, hashes)
 
 
-def restore(like: State, found: Checkpoint) -> tuple[State, Saved]:
-    """The state of a checkpoint, in the shape of ``like``, which is used up."""
-    learned = restored(like.learned, found.parts["learner"])
+def restore(like: State, checkpoint: Checkpoint) -> tuple[State, Saved]:
+    """The state of a checkpoint, in the shape of ``like``; do not use ``like`` afterwards."""
+    learned = restored(like.learned, checkpoint.parts["learner"])
     if like.replay is None:
         return State(learned), Saved()
-    total = max((_range(name)[1] for name in found.shared), default=0)
+    total = max((_range(name)[1] for name in checkpoint.shared), default=0)
     rings = [np.zeros(ring.shape, ring.dtype) for ring in like.replay.episodes]
-    for name, arrays in found.shared.items():
+    for name, arrays in checkpoint.shared.items():
         begin, end = _range(name)
-        place = np.arange(begin, end) % len(rings[0])
+        slots = np.arange(begin, end) % len(rings[0])
         for ring, field in zip(rings, GoalEpisodes._fields, strict=True):
-            ring[place] = arrays[field]
+            ring[slots] = arrays[field]
     replay = Replay(GoalEpisodes(*map(jnp.asarray, rings)), jnp.int32(total))
-    return State(learned, replay), Saved(total, found.hashes)
+    return State(learned, replay), Saved(total, checkpoint.hashes)
 
 
-def restore_policy(like: State, found: Checkpoint) -> State:
-    """The same without the replay's episodes: enough to act."""
-    learned = restored(like.learned, found.parts["learner"])
+def restore_policy(like: State, checkpoint: Checkpoint) -> State:
+    """As `restore`, without the replay's episodes: enough to act."""
+    learned = restored(like.learned, checkpoint.parts["learner"])
     if like.replay is None:
         return State(learned)
-    total = max((_range(name)[1] for name in found.hashes), default=0)
+    total = max((_range(name)[1] for name in checkpoint.hashes), default=0)
     episodes = jax.tree.map(lambda ring: np.zeros((0, *ring.shape[1:]), ring.dtype), like.replay.episodes)
     return State(learned, Replay(episodes, jnp.int32(total)))
 
 
 def _episodes(ring: Replay, begin: int, end: int) -> Arrays:
-    place = np.arange(begin, end) % ring.capacity
-    return {name: np.asarray(array)[place] for name, array in ring.episodes._asdict().items()}
+    slots = np.arange(begin, end) % ring.capacity
+    return {name: np.asarray(array)[slots] for name, array in ring.episodes._asdict().items()}
 
 
 def _name(begin: int, end: int) -> str:

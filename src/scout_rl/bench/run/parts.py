@@ -1,4 +1,4 @@
-"""The moving parts of a run, whatever its simulator: a learner's fresh state, a window, an evaluation."""
+"""The parts of a run's loop: initial learner state, window, evaluation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import jax
 
-from scout_rl.bench.families import family
+from scout_rl.bench.families import family as family_of
 from scout_rl.bench.families.family import GoalSimulator, States
 from scout_rl.bench.learners.episodes import GoalSpace
 from scout_rl.bench.learners.learner import Learner
@@ -23,30 +23,33 @@ class Parts(NamedTuple):
 
     learner: Learner
     init: Callable[[Any], Any]
-    """Key to the learner's state."""
+    """Random key -> the learner's initial state."""
     play: PlayWindow
     evaluate: Callable[[Any], Evaluation]
 
 
-def make_parts(config: RunConfig, chosen: Setting, bank: ContextBank) -> Parts:
-    """Simulator, learner and held-out contexts of a run, ready to be compiled on first use."""
+def make_parts(config: RunConfig, setting: Setting, bank: ContextBank) -> Parts:
+    """Build the parts of a run; they are compiled on first use."""
     learner = config.make_learner()
-    home = family(chosen.family)
+    family = family_of(setting.family)
     space = None
     if learner.plays == "steps":
-        play = device_window(home, chosen, learner)
+        play = device_window(family, setting, learner)
     else:
-        simulator = cast(GoalSimulator, home.batch_simulator(chosen))
-        space = goal_space(simulator, home.target_starts({name: a[:1] for name, a in bank.train.contexts.items()}))
+        simulator = cast(GoalSimulator, family.batch_simulator(setting))
+        space = goal_space(simulator, family.target_starts({name: a[:1] for name, a in bank.train.contexts.items()}))
         n_groups = int(bank.train.oracle_group.max()) + 1
         play = host_window(simulator, learner, n_groups, with_signal=config.make_rule().needs_signal)
     init = jax.jit(lambda key: learner.init(key, space, config.episodes))
-    return Parts(learner, init, play, evaluator(home, chosen, bank.held_out, learner))
+    return Parts(learner, init, play, evaluator(family, setting, bank.held_out, learner))
 
 
 def goal_space(simulator: GoalSimulator, starts: States) -> GoalSpace:
-    """The sizes that a learner needs, read off one start."""
-    seen = simulator.observe(simulator.reset_to(starts))
+    """The sizes that a learner needs, from one start."""
+    observation = simulator.observe(simulator.reset_to(starts))
     return GoalSpace(
-        seen["observation"].shape[1], seen["desired_goal"].shape[1], simulator.n_actions, simulator.max_steps
+        observation["observation"].shape[1],
+        observation["desired_goal"].shape[1],
+        simulator.n_actions,
+        simulator.max_steps,
     )

@@ -1,4 +1,4 @@
-"""Where a run goes below its folder of runs, and its compact record below `results/`: what varies is in its name."""
+"""The name of a run: its path below the folder of runs, and of its compact record below `results/`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from scout_rl.bench.settings.settings import setting
 
 LONGEST = 120
 UNNAMED = {"setting", "rule", "seed", "ladder", "levels", "checkpoint_every", "ladder_from", "ladder_fallback"}
-"""Fields that stand elsewhere in the name, or in none: how often a run is saved, and which runs its ladder is from."""
+"""Fields that `run_name` adds itself, or that are not part of the name."""
 
 
 def run_name(config: RunConfig) -> str:
-    """``SETTING/RULE/SEED``, then everything that is not the default: ``doorkey/scout/100-solver9-N_stale8``."""
+    """``SETTING/RULE/SEED`` and everything that is not the default: ``doorkey/scout/100-solver9-N_stale8``."""
     parts = [str(config.seed)]
     if config.ladder != "manual" or config.levels != setting(config.setting).n_levels:
         parts.append(f"{config.ladder}{config.levels}")
@@ -34,7 +34,7 @@ def run_path(out: Path, config: RunConfig) -> Path:
 
 def _changes(config: RunConfig) -> list[str]:
     plain = RunConfig(setting=config.setting, rule=config.rule)
-    usual = dataclasses.replace(config, constants={}, learner={})  # what this budget and learner would take
+    usual = dataclasses.replace(config, constants={}, learner={})  # the constants of this budget and learner by default
     named = []
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
@@ -47,7 +47,7 @@ def _changes(config: RunConfig) -> list[str]:
 
 
 def _plain(value: Any) -> str:
-    """A value in characters that every file system and shell takes."""
+    """A value in characters that are safe in file names and shells."""
     if isinstance(value, list | tuple):
         return "_".join(_plain(item) for item in value)
     return re.sub(r"[^A-Za-z0-9._]", "_", str(value))

@@ -1,8 +1,7 @@
-"""A stored run had again: trained from its config for its first windows, and compared with the record.
+"""Repeat a stored run: train its first windows again from its config, and compare them with the record.
 
-It is trained as a campaign's run is, in a process of its own with the record's number of threads, in a temporary
-folder. Its budget stays the stored one, so that no schedule and no evaluation changes; it is ended at the first
-difference, or after the windows asked for.
+A worker trains it in a temporary folder, with the record's number of threads. The budget stays the stored one, so that
+no schedule and no evaluation changes. It stops at the first difference, or after the requested windows.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.folder import drawn_from_seed
 from scout_rl.bench.run.ladder import ABOUT, LADDER, require_sources
 from scout_rl.bench.run.signals import undisturbed
-from scout_rl.bench.run.trace import Rows, first_difference, of_folder, of_record, windows_in
+from scout_rl.bench.run.trace import Rows, first_difference, folder_rows, record_rows, windows_in
 from scout_rl.bench.run.worker import WorkerProcess, job
 from scout_rl.bench.settings.bank import pinned_hashes
-from scout_rl.bench.settings.settings import setting
+from scout_rl.bench.settings.settings import setting as setting_of
 from scout_rl.files.damage import reading
 from scout_rl.files.refusal import Refusal
 from scout_rl.records.compact import unpack
@@ -36,7 +35,7 @@ from scout_rl.rules.field_types import require_types
 
 PREFIX = "scout-repeat-"
 DEPENDS_ON = {"source": "source", "device": "device", "processor": "processor", "threads": "number of threads"}
-"""What numbers may depend on, beside versions, in words; of old records none of it is known."""
+"""What numbers may depend on besides versions, with its name for the user; old records lack it."""
 ON_A_GPU = {"deterministic": "XLA's deterministic operations"}
 
 
@@ -47,37 +46,37 @@ class Stored(NamedTuple):
     about: dict[str, Any]
     """Its run.json."""
     windows: int
-    """That are compared."""
+    """How many are compared."""
     rows: Rows
 
     @property
     def threads(self) -> int | None:
-        """With which it was made; None where it does not say."""
+        """Number of threads that made it; None if unknown."""
         count: int | None = self.about.get("ran_on", {}).get("threads")
         return count
 
 
 def read(path: Path, windows: int) -> Stored:
-    """The first windows of a compact record or of a run folder, as many as are there."""
+    """The first windows of a compact record or of a run folder, or all if it has fewer."""
     if windows < 1:
         raise Refusal(f"--windows is {windows}, but must be at least 1")
     with reading(path):
         if path.is_dir():
             about, closed = read_run(path), min(windows, windows_in(path))
-            rows = of_folder(path, closed)
+            rows = folder_rows(path, closed)
         else:
             record = unpack(path)
             about, closed = record.about, min(windows, len(record.context))
-            rows = of_record(record, closed)
+            rows = record_rows(record, closed)
     if closed == 0:
         raise Refusal(f"{path} holds no closed window yet: there is nothing to repeat")
     return Stored(path, about, closed, rows)
 
 
 def config_of(stored: Stored) -> RunConfig:
-    """Its config; constants that came after it have the learner's and the rule's defaults, not a newer preset's.
+    """Its config; constants that are newer than the record take the defaults of learner and rule, not of a preset.
 
-    One that this version cannot have again (other fields, another bank) is refused.
+    Refuse a config that this version cannot repeat (other fields, another bank).
     """
     with reading(stored.path, "cannot be repeated with this version"):
         fields = dict(stored.about["config"])
@@ -85,13 +84,13 @@ def config_of(stored: Stored) -> RunConfig:
         if unknown:
             raise Refusal(f"{stored.path} is of another version: its config has {', '.join(unknown)}")
         require_types(RunConfig, fields)
-        own = setting(fields["setting"])
-        defaults = learner_constants(make_learner(fields.get("algorithm") or own.learner, {}))
+        setting = setting_of(fields["setting"])
+        defaults = learner_constants(make_learner(fields.get("algorithm") or setting.learner, {}))
         config = RunConfig(**{**fields, "learner": {**defaults, **fields.get("learner", {})}})
-        before, today = stored.about["bank_sha256"], pinned_hashes().get(own.key, "")
+        before, today = stored.about["bank_sha256"], pinned_hashes().get(setting.key, "")
         if before != today:
             raise Refusal(
-                f"{stored.path} was trained on bank {before[:12]}…, and {own.key!r} now has {today[:12]}…: "
+                f"{stored.path} was trained on bank {before[:12]}…, and {setting.key!r} now has {today[:12]}…: "
                 "it cannot be repeated with this version"
             )
     return config
@@ -105,37 +104,37 @@ def repeat(
     say: Callable[[list[str]], None] = lambda unlike: None,
     every: float = 0.2,
 ) -> str | None:
-    """Train it again and return the first difference in a sentence; nothing is left behind, however this ends.
+    """Train it again and return the first difference in a sentence; the temporary folder is always deleted.
 
-    ``watch`` is told how many windows are done, ``say`` once in what this machine and its versions are not the
-    record's, or not known to be.
+    ``watch`` receives the number of windows done. ``say`` is called once, with how this machine and its versions
+    differ, or may differ, from the record's.
     """
     config = config_of(stored)
     with reading(stored.path, "cannot be repeated without the runs that its ladder comes from"):
-        require_sources(stored.path, config, load_bank(setting(config.setting)))
+        require_sources(stored.path, config, load_bank(setting_of(config.setting)))
     config = dataclasses.replace(config, checkpoint_every=config.windows)
-    said = False
+    compared_machines = False
     with undisturbed():
         temporary = tempfile.TemporaryDirectory(prefix=PREFIX)
-    with temporary as place:
-        home = Path(place) / "run"
-        home.mkdir()
+    with temporary as out:
+        folder = Path(out) / "run"
+        folder.mkdir()
         for name in (LADDER, ABOUT):
             if (stored.path / name).is_file():
-                shutil.copy(stored.path / name, home / name)
+                shutil.copy(stored.path / name, folder / name)
         count = threads or stored.threads or n_threads()
-        asked = job("run", config.as_dict(), place, count, stored.windows, seed_stream=drawn_from_seed(stored.about))
-        worker = WorkerProcess(asked)
+        work = job("run", config.as_dict(), out, count, stored.windows, seed_stream=drawn_from_seed(stored.about))
+        worker = WorkerProcess(work)
         try:
             worker.start()
             while True:
-                ended = worker.ended()  # before looking, so that the last look sees everything
-                if not said and (home / RUN).exists():
-                    said = True
-                    say([*differing(stored.about, read_run(home)), *continued(stored.about, stored.windows)])
-                done = min(windows_in(home), stored.windows)
+                ended = worker.ended()  # asked before reading, so that the last read sees every row
+                if not compared_machines and (folder / RUN).exists():
+                    compared_machines = True
+                    say([*differing(stored.about, read_run(folder)), *continued(stored.about, stored.windows)])
+                done = min(windows_in(folder), stored.windows)
                 watch(done)
-                difference = first_difference(stored.rows, of_folder(home, done), done) if done else None
+                difference = first_difference(stored.rows, folder_rows(folder, done), done) if done else None
                 if difference is not None or done == stored.windows:
                     return difference
                 if ended:
@@ -145,31 +144,31 @@ def repeat(
             worker.close()
 
 
-def differing(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
-    """What of versions, source and machine is not as it was, or unknown: ``jax 0.11.2 there, 0.10.2 here``."""
-    (_, before), (_, now) = makers(there)[0], makers(here)[0]
+def differing(stored: dict[str, Any], current: dict[str, Any]) -> list[str]:
+    """Differing or unknown versions, source and machine: ``jax 0.11.2 there, 0.10.2 here``."""
+    (_, before), (_, now) = makers(stored)[0], makers(current)[0]
     words = DEPENDS_ON | ON_A_GPU if now.get("backend") == "gpu" else DEPENDS_ON
     sentences = []
-    for name in [*there.get("versions", {}), *words]:
-        was, here_is = before.get(name), now.get(name, "none")
+    for name in [*stored.get("versions", {}), *words]:
+        was, is_now = before.get(name), now.get(name, "none")
         if was is None:
-            sentences.append(f"unknown {words[name]} there, {here_is} here")
-        elif _counted(name, was) != _counted(name, here_is):
-            sentences.append(f"{words.get(name, name)} {was} there, {here_is} here")
+            sentences.append(f"unknown {words[name]} there, {is_now} here")
+        elif _relevant(name, was) != _relevant(name, is_now):
+            sentences.append(f"{words.get(name, name)} {was} there, {is_now} here")
     return sentences
 
 
 def continued(about: dict[str, Any], windows: int) -> list[str]:
-    """What changed within the first windows of a record, because something else continued it."""
+    """What changed within the first windows of a record when the run was continued."""
     sentences = []
     for (_, before), (first, after) in itertools.pairwise(makers(about)):
         for name in sorted(before.keys() | after.keys()):
-            was, then = (str(made.get(name, "unknown")) for made in (before, after))
-            if first < windows and name != "cores" and _counted(name, was) != _counted(name, then):
+            was, then = (str(maker.get(name, "unknown")) for maker in (before, after))
+            if first < windows and name != "cores" and _relevant(name, was) != _relevant(name, then):
                 sentences.append(f"windows from {first} on were made with {name} {then}, those before with {was}")
     return sentences
 
 
-def _counted(name: str, version: Any) -> Any:
-    """A patch release of Python changes no number."""
+def _relevant(name: str, version: Any) -> Any:
+    """The part of a version that can change a number: not Python's patch release."""
     return version.split(".")[:2] if name == "python" else version

@@ -1,7 +1,7 @@
-"""Where a run that was begun goes on: at the newest checkpoint that is whole and that every table reaches.
+"""Where a run continues: at the newest whole checkpoint for which no table lacks rows.
 
-Nothing is touched in here, so that what is refused stays as it is. A run that never came to its first checkpoint
-begins again: it has nothing that is not made again exactly.
+This module only reads, so a refused folder stays as it is. A run without a checkpoint starts again and makes the same
+rows.
 """
 
 from __future__ import annotations
@@ -27,55 +27,55 @@ ADVICE = "nothing was changed; move the folder away, or choose another (--out)"
 
 
 class Start(NamedTuple):
-    """Where it goes on."""
+    """Where a run starts or continues."""
 
-    found: Checkpoint | None
-    """None: at the very beginning."""
+    checkpoint: Checkpoint | None
+    """None: at the beginning."""
     finished: bool = False
-    """All of its records are there, and no checkpoint that could be continued."""
+    """All records are complete, and no checkpoint is usable."""
 
 
-class Held(NamedTuple):
-    """What the tables of a run hold."""
+class Tables(NamedTuple):
+    """The content of a run's tables."""
 
     reach: dict[str, int]
-    """Windows, from the first on and without a gap, by table; -1 where not even the first evaluation is there."""
+    """Windows without a gap, by table; -1 where even the first evaluation is missing."""
     last: int
-    """Windows that any of them knows of."""
+    """The most windows in any table."""
     rows: list[dict[str, Any]]
-    """Of the windows."""
+    """The rows of windows.jsonl."""
 
 
 def find_start(folder: RunFolder, config: RunConfig, say: Callable[[str], None]) -> Start:
-    """The checkpoint to continue from, or a refusal of what would lose records."""
+    """The checkpoint to continue from; refuse if continuing would lose records."""
     path = folder.path
     if not any((path / name).exists() for name in (WINDOWS, EVENTS, FRONTIER, METRICS, EVALUATIONS)):
-        if checkpoint.kept(folder.checkpoints):
+        if checkpoint.saved_windows(folder.checkpoints):
             raise ValueError(f"{path} cannot be continued: it has checkpoints, but no tables; {ADVICE}")
         return Start(None)
-    if folder.there is None:
+    if folder.stored is None:
         raise ValueError(f"{path} holds records, but no {RUN} that says what made them; {ADVICE}")
-    held = look(path, config)
-    passed: list[str] = []
-    for found in checkpoint.whole(folder.checkpoints, config.identity, say):
-        short = _short(path, held, found)
-        if short is None:
-            for sentence in passed:
+    tables = read_tables(path, config)
+    unusable: list[str] = []
+    for candidate in checkpoint.whole(folder.checkpoints, config.identity, say):
+        gap = _gap(path, tables, candidate)
+        if gap is None:
+            for sentence in unusable:
                 say(f"{sentence}; falling back to the one before it")
-            return Start(found)
-        passed.append(f"checkpoint {folder.checkpoints / f'{found.window:08d}'} cannot be used: {short}")
-    if min(held.reach.values()) >= config.windows:
+            return Start(candidate)
+        unusable.append(f"checkpoint {folder.checkpoints / f'{candidate.window:08d}'} cannot be used: {gap}")
+    if min(tables.reach.values()) >= config.windows:
         return Start(None, finished=True)
-    saved = checkpoint.kept(folder.checkpoints)
-    if not saved and held.last <= max(folder.there["config"].get("checkpoint_every", 0), config.checkpoint_every):
+    saved = checkpoint.saved_windows(folder.checkpoints)
+    if not saved and tables.last <= max(folder.stored["config"].get("checkpoint_every", 0), config.checkpoint_every):
         say(f"{path} was stopped before its first checkpoint: it begins again")
         return Start(None)
-    why = passed[-1] if passed else "none of its checkpoints is whole" if saved else "it has no checkpoint"
-    raise ValueError(f"{path} holds {held.last} windows, and cannot be continued: {why}; {ADVICE}")
+    why = unusable[-1] if unusable else "none of its checkpoints is whole" if saved else "it has no checkpoint"
+    raise ValueError(f"{path} holds {tables.last} windows, and cannot be continued: {why}; {ADVICE}")
 
 
-def look(path: Path, config: RunConfig) -> Held:
-    """Read every table; one with wrong bytes is named."""
+def read_tables(path: Path, config: RunConfig) -> Tables:
+    """Read every table of a run folder."""
     reach, last = {}, 0
     for name in (WINDOWS, METRICS, TIMING):
         whole, later = _in_order(path / name, list(range(config.windows)))
@@ -91,25 +91,25 @@ def look(path: Path, config: RunConfig) -> Held:
     if width:
         levels = _levels(path / FRONTIER, width)
         reach[FRONTIER], last = len(levels), max(last, len(levels))
-        reach[EVENTS] = _moves_noted(path / EVENTS, levels, config.windows)
-    return Held(reach, last, read_rows(path / WINDOWS))
+        reach[EVENTS] = _windows_with_events(path / EVENTS, levels, config.windows)
+    return Tables(reach, last, read_rows(path / WINDOWS))
 
 
-def _short(path: Path, held: Held, found: Checkpoint) -> str | None:
-    """What the tables lack for a checkpoint."""
-    for name, windows in held.reach.items():
-        if windows < found.window:
+def _gap(path: Path, tables: Tables, checkpoint: Checkpoint) -> str | None:
+    """What the tables lack for a checkpoint, or None."""
+    for name, windows in tables.reach.items():
+        if windows < checkpoint.window:
             return f"{name} is whole for {max(windows, 0)} windows alone"
-    told = found.meta["curriculum"].get("digest")  # earlier versions kept none
-    played = ""
+    expected = checkpoint.meta["curriculum"].get("digest")  # earlier versions kept none
+    actual = ""
     with reading(path / WINDOWS):
-        for row in held.rows[: found.window]:
-            played = digest(played, row["context"], row["level"], row["success"])
-    return f"{WINDOWS} holds other outcomes than it was made from" if told and told != played else None
+        for row in tables.rows[: checkpoint.window]:
+            actual = digest(actual, row["context"], row["level"], row["success"])
+    return f"{WINDOWS} holds other outcomes than it was made from" if expected and expected != actual else None
 
 
 def _in_order(path: Path, expected: list[int]) -> tuple[int, list[int]]:
-    """How many rows are the expected ones, and the windows of those after them."""
+    """How many first rows have the expected windows, and the windows of the rest."""
     rows = read_rows(path)
     with reading(path):
         windows = [int(row["window"]) for row in rows]
@@ -123,13 +123,13 @@ def _levels(path: Path, width: int) -> np.ndarray[Any, np.dtype[np.int8]]:
     return raw[: len(raw) // width * width].reshape(-1, width)
 
 
-def _moves_noted(path: Path, levels: np.ndarray[Any, np.dtype[np.int8]], windows: int) -> int:
-    """Windows before the first one that moved a frontier without an event."""
+def _windows_with_events(path: Path, levels: np.ndarray[Any, np.dtype[np.int8]], windows: int) -> int:
+    """Windows before the first frontier move without an event."""
     rows = read_rows(path)
     with reading(path):
-        noted = [(int(row["window"]), int(row["context"])) for row in rows]
-    back = [after for (before, _), (after, _) in itertools.pairwise(noted) if after < before]
+        events = [(int(row["window"]), int(row["context"])) for row in rows]
+    back = [after for (before, _), (after, _) in itertools.pairwise(events) if after < before]
     moved = [(before + 1, context) for before, context in np.argwhere(levels[1:] != levels[:-1]).tolist()]
-    known = set(noted)
+    known = set(events)
     lost = [window for window, context in moved if (window, context) not in known]
     return min([*lost, *back, windows])

@@ -1,4 +1,4 @@
-"""Signals that wait: what a signal raises may come between any two lines, and some lines belong together."""
+"""Delayed signals: a signal may raise between any two lines, and some lines must run together."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Let SIGINT and SIGTERM wait until the block is done, where Python handles them: their exceptions come then."""
+    """Delay SIGINT and SIGTERM, where Python handles them, until the block is done."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # handlers run in the main thread alone
+        yield  # handlers run only in the main thread
         return
-    came: list[int] = []
+    delayed: list[int] = []
     before: dict[int, Any] = {}
     try:
         for number in (signal.SIGINT, signal.SIGTERM):
             handler = signal.getsignal(number)
             if callable(handler):
                 before[number] = handler
-                signal.signal(number, lambda number, frame: came.append(number))
+                signal.signal(number, lambda received, frame: delayed.append(received))
         yield
     finally:
-        for held_back, handler in before.items():
-            signal.signal(held_back, handler)
-        for late in came:
-            signal.raise_signal(late)
+        for handled, handler in before.items():
+            signal.signal(handled, handler)
+        for received in delayed:
+            signal.raise_signal(received)

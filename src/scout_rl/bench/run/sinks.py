@@ -1,4 +1,4 @@
-"""Where a run's numbers also go, besides its records: TensorBoard, W&B or trackio, when installed."""
+"""Sinks that receive a run's numbers besides its records: TensorBoard, W&B or trackio."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Track = Literal["none", "tensorboard", "wandb", "trackio"]
 
 
 class Sink(Protocol):
-    """Takes scalars."""
+    """Receives scalars."""
 
     def scalars(self, window: int, values: dict[str, float]) -> None:
         """Write them at this window."""
@@ -21,7 +21,7 @@ class Sink(Protocol):
 
 
 def open_sink(track: Track, folder: Path, name: str, config: dict[str, Any]) -> Sink | None:
-    """The chosen sink, or a sentence that says what to install."""
+    """Open a sink; refuse one whose package is missing."""
     if track == "none":
         return None
     try:

@@ -1,7 +1,7 @@
-"""The runs that a policy ladder is taken from, by their names below the folder of runs.
+"""The source runs of a policy ladder, compared by their names below the folder of runs.
 
-A config keeps its sources as paths. The folder of runs may be spelled in another way or be moved, and a run in it is
-still the same run: its name says all of its config.
+A config holds its sources as paths. The folder of runs may be written differently or be moved; a source with the same
+name is still the same run, as its name contains its config.
 """
 
 from __future__ import annotations
@@ -13,36 +13,42 @@ from typing import Any
 from scout_rl.records.stored import SOURCES
 
 
-def tidy(out: str) -> str:
-    """One spelling of a folder or URL of runs: ``runs/`` and ``./runs`` are ``runs``."""
+def normalised(out: str) -> str:
+    """The normal form of a folder or URL of runs: ``runs/`` and ``./runs`` become ``runs``."""
     return out.rstrip("/") if "://" in out else os.path.normpath(out)
 
 
 def name_below(out: str, path: str) -> str | None:
-    """The name of the run at ``path`` below the folder of runs; None where it is elsewhere."""
+    """The name of the run at ``path`` below the folder of runs; None if it is elsewhere."""
     if not path or "://" in out:
         return None
     below = os.path.relpath(path, out)
     return None if below.startswith(os.pardir) else PurePath(below).as_posix()
 
 
-def respelled(there: dict[str, Any], here: dict[str, Any], out: str) -> dict[str, Any]:
-    """A stored config with its sources spelled as ``here``, where both mean the same run below the folder of runs."""
-    return {**there, **{field: here[field] for field in SOURCES if _same(there.get(field), here.get(field), out)}}
+def with_current_sources(stored: dict[str, Any], current: dict[str, Any], out: str) -> dict[str, Any]:
+    """The stored config with the source paths of ``current``, where both mean the same run."""
+    return {
+        **stored,
+        **{field: current[field] for field in SOURCES if _same_run(stored.get(field), current.get(field), out)},
+    }
 
 
-def as_begun(config: dict[str, Any], there: dict[str, Any], out: str) -> dict[str, Any]:
-    """A config with its sources spelled as in the stored one, where both mean the same runs."""
-    return {**config, **{field: there[field] for field in SOURCES if _same(there.get(field), config.get(field), out)}}
+def with_stored_sources(current: dict[str, Any], stored: dict[str, Any], out: str) -> dict[str, Any]:
+    """The current config with the source paths of ``stored``, where both mean the same run."""
+    return {
+        **current,
+        **{field: stored[field] for field in SOURCES if _same_run(stored.get(field), current.get(field), out)},
+    }
 
 
-def _same(there: Any, here: Any, out: str) -> bool:
-    if not (isinstance(there, str) and isinstance(here, str) and there and here):
+def _same_run(stored: Any, current: Any, out: str) -> bool:
+    if not (isinstance(stored, str) and isinstance(current, str) and stored and current):
         return False
-    if os.path.normpath(there) == os.path.normpath(here):
+    if os.path.normpath(stored) == os.path.normpath(current):
         return True
-    name = name_below(out, here)
+    name = name_below(out, current)
     if name is None:
         return False
     parts = PurePath(name).parts
-    return PurePath(os.path.normpath(there)).parts[-len(parts) :] == parts
+    return PurePath(os.path.normpath(stored)).parts[-len(parts) :] == parts

@@ -1,7 +1,7 @@
-"""Where a campaign's runs are kept: a folder that every worker sees, or any storage that fsspec has a URL for.
+"""The storage of a campaign's runs: a folder that every worker sees, or a URL that fsspec opens.
 
 In a folder (local, or shared between machines) runs are trained in place. With a URL (``s3://…``) a worker trains in a
-folder of its own machine and copies: down when it starts, up after every checkpoint.
+local folder. It downloads the run when it starts, and uploads it after every checkpoint.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from scout_rl.bench.run.sources import tidy
+from scout_rl.bench.run.sources import normalised
 from scout_rl.files.atomic import write_bytes
 from scout_rl.files.cache import cache_folder
 from scout_rl.files.lock import LOCK
@@ -24,37 +24,37 @@ from scout_rl.files.refusal import Refusal
 
 MANIFEST = "manifest.json"
 WHOLE = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss", "memory"}
-"""Protocols by which a file is either there with all its bytes or not at all; elsewhere it is renamed into place."""
+"""Protocols that write a file atomically; elsewhere it is renamed into place."""
 
 
 class Store(Protocol):
     """Small files by name, and run folders."""
 
     url: str
-    """What the user gave; `open_store` of it is this store again."""
+    """The user's path or URL; `open_store` of it opens this store again."""
     slow: bool
-    """Whether looking often would cost something."""
+    """Whether frequent reads are expensive."""
 
     def read(self, name: str, last: int | None = None) -> bytes | None:
-        """The bytes of a file, or its ``last`` ones; None where there is none."""
+        """The bytes of a file, or its ``last`` ones; None for a missing file."""
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a small file at once."""
+        """Write a small file atomically."""
 
     def delete(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Delete a file, if it exists."""
 
     def checkpoints(self, name: str) -> list[int]:
-        """The windows of which a run has a checkpoint."""
+        """The windows of a run's checkpoints."""
 
-    def home(self, name: str) -> Path:
-        """The folder of this machine in which a worker trains the run."""
+    def local_folder(self, name: str) -> Path:
+        """The folder on this machine in which a worker trains the run."""
 
     def pull(self, name: str) -> None:
-        """Bring what is kept of a run into its home."""
+        """Download a run into its local folder."""
 
     def push(self, name: str) -> None:
-        """Keep what a run's home holds; died in the middle, what was kept before still works."""
+        """Upload a run's local folder; killed in the middle, the stored run can still be continued."""
 
     def reading(self, name: str) -> Any:
         """A context with a local folder that holds the run's records."""
@@ -62,11 +62,11 @@ class Store(Protocol):
 
 def open_store(url: str) -> Store:
     """The store of a path or a URL."""
-    return UrlStore(tidy(url)) if "://" in url else FolderStore(tidy(url))
+    return UrlStore(normalised(url)) if "://" in url else FolderStore(normalised(url))
 
 
 class FolderStore:
-    """A folder; shared by all machines that take part."""
+    """A folder that all machines of a campaign share."""
 
     slow = False
 
@@ -74,7 +74,7 @@ class FolderStore:
         self.url, self.root = url, Path(url)
 
     def read(self, name: str, last: int | None = None) -> bytes | None:
-        """Of a file below the folder."""
+        """Of a file in the folder."""
         try:
             with (self.root / name).open("rb") as file:
                 if last is not None:
@@ -85,7 +85,7 @@ class FolderStore:
             return None
 
     def write(self, name: str, data: bytes) -> None:
-        """Whole or not at all."""
+        """Atomically."""
         write_bytes(self.root / name, data)
 
     def delete(self, name: str) -> None:
@@ -96,8 +96,8 @@ class FolderStore:
         """Those with a manifest."""
         return _saved(path.as_posix() for path in (self.root / name / "checkpoints").glob(f"*/{MANIFEST}"))
 
-    def home(self, name: str) -> Path:
-        """Runs are trained where they are kept."""
+    def local_folder(self, name: str) -> Path:
+        """Runs are trained in place."""
         return self.root / name
 
     def pull(self, name: str) -> None:
@@ -108,20 +108,20 @@ class FolderStore:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Path]:
-        """The run's own folder."""
+        """The run's folder itself."""
         yield self.root / name
 
 
-def checkpoint_files(home: Path) -> list[str]:
-    """Every file below a run's checkpoints, in an order in which a manifest comes after all that it names."""
-    folder = home / "checkpoints"
-    found = [path.relative_to(home).as_posix() for path in folder.rglob("*") if path.is_file()]
-    whole = [file for file in found if ".partial" not in file]
+def checkpoint_files(run_folder: Path) -> list[str]:
+    """Every file of a run's checkpoints; a manifest comes after the files that it names."""
+    checkpoints = run_folder / "checkpoints"
+    files = [path.relative_to(run_folder).as_posix() for path in checkpoints.rglob("*") if path.is_file()]
+    whole = [file for file in files if ".partial" not in file]
     return sorted(whole, key=lambda file: (file.split("/")[1].isdigit(), file.split("/")[1], file.endswith(MANIFEST)))
 
 
 def _saved(files: Iterable[str]) -> list[int]:
-    """The windows of the checkpoints that manifests among the files are of."""
+    """The windows of the manifests among the files."""
     parts = [file.split("/") for file in files]
     return sorted(int(part[-2]) for part in parts if part[-1] == MANIFEST and part[-2].isdigit())
 
@@ -154,7 +154,7 @@ class UrlStore:
         return bytes(data)
 
     def write(self, name: str, data: bytes) -> None:
-        """One object, whole or not at all."""
+        """One object, atomically."""
         self._put(self._at(name), data)
 
     def delete(self, name: str) -> None:
@@ -166,48 +166,50 @@ class UrlStore:
         """Those with a manifest."""
         return _saved(self._files(self._at(f"{name}/checkpoints")))
 
-    def home(self, name: str) -> Path:
+    def local_folder(self, name: str) -> Path:
         """A folder of this machine's cache."""
         return self._work / name
 
     def pull(self, name: str) -> None:
-        """Copy every file down, in place of whatever an earlier attempt left on this machine."""
-        shutil.rmtree(self.home(name), ignore_errors=True)
-        self._copy_down(name, self.home(name))
+        """Download every file, in place of what an earlier attempt left on this machine."""
+        shutil.rmtree(self.local_folder(name), ignore_errors=True)
+        self._copy_down(name, self.local_folder(name))
 
     def push(self, name: str) -> None:
-        """Records, then what checkpoints share, then the newest checkpoint, its manifest last; then drop the old.
+        """Upload records, shared files, then the newest checkpoint with its manifest last; then delete old checkpoints.
 
-        Records that are ahead of the newest whole checkpoint are cut back when the run is continued, so a death
-        between any two of these copies leaves a state to continue from.
+        Continuing a run cuts records back to the newest whole checkpoint. So a run killed between any two of these
+        copies can be continued.
         """
-        home, at = self.home(name), self._at(name)
-        there = {path.removeprefix(f"{at}/") for path in self._files(at)}
-        for path in sorted(path for path in home.iterdir() if path.is_file() and path.name != LOCK):
+        folder, at = self.local_folder(name), self._at(name)
+        stored = {path.removeprefix(f"{at}/") for path in self._files(at)}
+        for path in sorted(path for path in folder.iterdir() if path.is_file() and path.name != LOCK):
             self._put(f"{at}/{path.name}", path.read_bytes())
-        for file in (files := checkpoint_files(home)):
-            if file not in there:  # they never change
-                self._put(f"{at}/{file}", (home / file).read_bytes())
+        for file in (files := checkpoint_files(folder)):
+            if file not in stored:  # they never change
+                self._put(f"{at}/{file}", (folder / file).read_bytes())
         newest = max(file for file in files if file.endswith(MANIFEST))
-        ahead = any(file > newest for file in there if file.endswith(MANIFEST))  # of another attempt: not ours to tidy
-        stale = sorted(file for file in there if file.startswith("checkpoints/") and file not in files)
+        ahead = any(
+            file > newest for file in stored if file.endswith(MANIFEST)
+        )  # from another attempt: not ours to delete
+        stale = sorted(file for file in stored if file.startswith("checkpoints/") and file not in files)
         for file in [] if ahead else sorted(stale, key=lambda file: not file.endswith(MANIFEST)):
             self.delete(f"{name}/{file}")
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Path]:
-        """A copy of the records, gone afterwards."""
+        """A temporary copy of the records."""
         with tempfile.TemporaryDirectory() as folder:
             self._copy_down(name, Path(folder), checkpoints=False)
             yield Path(folder)
 
-    def _copy_down(self, name: str, home: Path, *, checkpoints: bool = True) -> None:
+    def _copy_down(self, name: str, folder: Path, *, checkpoints: bool = True) -> None:
         at = self._at(name)
         for path in self._files(at):
             below = path.removeprefix(f"{at}/")
             if checkpoints or not below.startswith("checkpoints/"):
-                (home / below).parent.mkdir(parents=True, exist_ok=True)
-                (home / below).write_bytes(self._fs.cat_file(path))
+                (folder / below).parent.mkdir(parents=True, exist_ok=True)
+                (folder / below).write_bytes(self._fs.cat_file(path))
 
     def _put(self, to: str, data: bytes) -> None:
         self._fs.makedirs(to.rsplit("/", 1)[0], exist_ok=True)

@@ -1,7 +1,7 @@
-"""A number of threads that is the same wherever a run is trained, and cores for them.
+"""A fixed number of threads per run, and cores for them.
 
-Floating-point sums depend on how many threads share them. A worker therefore runs with a fixed thread count, which
-every library reads from its own variable, on as many cores as it has threads.
+Floating-point sums depend on how many threads share them. So a worker has a fixed number of threads and as many cores.
+Every library reads the number from a variable of its own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import IO, Any
 
 
 def environment(threads: int) -> dict[str, str]:
-    """The process environment with every library's thread count set; XLA's own flags are kept and added to."""
+    """The process environment with every library's thread count; other XLA flags are kept."""
     flags = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if "multi_thread_eigen" not in flag]
     flags.append(f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}")
     counts = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -21,10 +21,10 @@ def environment(threads: int) -> dict[str, str]:
 
 
 def lease_cores(threads: int) -> list[IO[Any]]:
-    """Pin this process to ``threads`` cores that no other worker of this machine holds, if there are so many.
+    """Pin this process to ``threads`` cores, if possible to those that no other worker of this machine holds.
 
-    A lease is a locked file; the operating system gives it back when the process ends, however it ends. Where all
-    cores are taken the process shares some: the count is what its numbers may depend on.
+    A lease is a locked file; the operating system releases it when the process ends, however it ends. Where too few
+    cores are free the process shares some: its numbers depend only on the count.
     """
     if not hasattr(os, "sched_setaffinity"):
         return []
@@ -45,7 +45,7 @@ def lease_cores(threads: int) -> list[IO[Any]]:
             continue
         held[core] = file
     spare = [core for core in usable if core not in held]
-    start = os.getpid() % max(1, len(spare))  # workers without a lease of their own spread out
+    start = os.getpid() % max(1, len(spare))  # spread workers without a lease over the cores
     extra = (spare[start:] + spare[:start])[: max(0, threads - len(held))]
     os.sched_setaffinity(0, {*held, *extra})
     return list(held.values())

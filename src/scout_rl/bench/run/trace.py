@@ -1,8 +1,7 @@
-"""The rows of a run by their place, from a compact record or from a run folder, and the first one that differs.
+"""The rows of a run, from a compact record or a run folder, and the first row that differs between two runs.
 
-A place is the number of windows that are closed after the row, and whether the row is an evaluation; (0, False) is the
-ladder. A compact record knows less than a folder, which also has the learner's numbers: what the stored side does not
-have is not compared.
+The key of a row is (windows closed after it, whether it is an evaluation); (0, False) is the ladder. A compact record
+lacks the learner's numbers. Values that the stored run lacks are not compared.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from scout_rl.records.stored import read_curriculum, read_json, read_run, read_t
 
 Rows = dict[tuple[int, bool], dict[str, Any]]
 ENTRY = {"frontier": "context", "outcome": "held-out context"}
-"""What a list has one entry for; rollouts where nothing is said."""
+"""What the entries of a list belong to; by default to rollouts."""
 WORDS = {"environment_steps": "environment steps", "averages": "success averages behind the moves"}
 SHOWN = 60
 
 
-def of_record(run: CompactRun, windows: int) -> Rows:
-    """Of a compact record, up to a number of windows."""
+def record_rows(run: CompactRun, windows: int) -> Rows:
+    """The rows of a compact record's first ``windows`` windows."""
     played: dict[str, NDArray[Any]] = {"context": run.context, "level": run.level, "success": run.success.astype(int)}
     events = ((window, [context, KINDS[kind]]) for window, context, kind in run.moves.tolist())
     evaluations = (
@@ -49,8 +48,8 @@ def of_record(run: CompactRun, windows: int) -> Rows:
     )
 
 
-def of_folder(folder: Path, windows: int) -> Rows:
-    """Of a run folder, up to a number of windows; all of them must be there."""
+def folder_rows(folder: Path, windows: int) -> Rows:
+    """The rows of a run folder's first ``windows`` windows; refuse a folder with fewer."""
     records, metrics = read_curriculum(folder), read_table(folder / "metrics.jsonl")
     for name, table in (("windows", records.windows), ("metrics", metrics)):
         if len(table) < windows:
@@ -91,32 +90,32 @@ def _rows(
 
 
 def windows_in(folder: Path) -> int:
-    """Windows of a run folder of which everything is written; the row of their time comes last."""
+    """Complete windows of a run folder; a window's row in timing.jsonl is written last."""
     path = folder / "timing.jsonl"
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def first_difference(stored: Rows, now: Rows, windows: int) -> str | None:
-    """One sentence about the first row, up to that many windows, in which the runs differ; None where none does."""
-    for place in sorted(place for place in stored.keys() | now.keys() if place[0] <= windows):
-        if place not in now:
-            return f"{_place(*place)} is in the record and not there now"
-        if place not in stored:
-            return f"{_place(*place)} is there now and not in the record"
-        for name, value in stored[place].items():
-            if not _equal(value, now[place].get(name)):
-                return f"{_place(*place)}: {_differing(name, value, now[place].get(name))}"
+    """A sentence about the first difference within ``windows`` windows, or None."""
+    for key in sorted(key for key in stored.keys() | now.keys() if key[0] <= windows):
+        if key not in now:
+            return f"{_where(*key)} is in the record and not there now"
+        if key not in stored:
+            return f"{_where(*key)} is there now and not in the record"
+        for name, value in stored[key].items():
+            if not _equal(value, now[key].get(name)):
+                return f"{_where(*key)}: {_differing(name, value, now[key].get(name))}"
     return None
 
 
-def _place(closed: int, is_evaluation: bool) -> str:
+def _where(closed: int, is_evaluation: bool) -> str:
     if is_evaluation:
         return f"the evaluation after {closed} windows"
     return f"window {closed - 1}" if closed else "the ladder"
 
 
-def _equal(one: Any, other: Any) -> bool:
-    return json.dumps(one) == json.dumps(other)  # as the rows are written: what is not a number is equal to itself
+def _equal(stored: Any, now: Any) -> bool:
+    return json.dumps(stored) == json.dumps(now)  # so NaN equals NaN
 
 
 def _differing(name: str, stored: Any, now: Any) -> str:

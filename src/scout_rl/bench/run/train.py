@@ -1,8 +1,7 @@
 """The whole training run (Algorithm 1), top to bottom: assign cells, roll out, update, report, evaluate, save.
 
-Killed at any moment and started again with the same config, it ends with the same records: every random number is drawn
-from (seed, window), the records are cut back to the checkpoint that resume.py finds, and what came after it is played
-again.
+Killed at any moment and started again with the same config, it ends with the same records. Every random number is drawn
+from (seed, window). A restart cuts the records back to the checkpoint that resume.py finds and plays the rest again.
 """
 
 from __future__ import annotations
@@ -25,13 +24,14 @@ from scout_rl.bench.run.learner_state import Saved, restore
 from scout_rl.bench.run.parts import make_parts
 from scout_rl.bench.run.resume import find_start
 from scout_rl.bench.settings.bank import BankPart, ContextBank
-from scout_rl.bench.settings.settings import Setting, setting
+from scout_rl.bench.settings.settings import Setting
+from scout_rl.bench.settings.settings import setting as setting_of
 from scout_rl.curriculum import Curriculum
-from scout_rl.files.lock import alone
+from scout_rl.files.lock import lock_folder
 
 
 class Progress(NamedTuple):
-    """What a progress bar or a sink is told after a window."""
+    """What a progress bar or a sink receives after a window."""
 
     window: int
     """Windows closed so far."""
@@ -53,39 +53,39 @@ def train(
     until: int | None = None,
     seed_stream: bool = False,
 ) -> None:
-    """Run ``config`` in the folder ``path``, or continue what is there; stop when ``until`` windows are closed.
+    """Train ``config`` in the folder ``path``, or continue it; stop after ``until`` windows.
 
-    Stopping early shortens nothing: schedules and evaluations are those of the whole budget. ``seed_stream`` draws the
-    cells as runs did before they used the curriculum's own generator, so that old records can be had again.
+    Stopping early changes no schedule and no evaluation: they follow the whole budget. ``seed_stream`` draws the cells
+    as runs did before they used the curriculum's generator, so that old records can be repeated.
     """
-    chosen = setting(config.setting)
-    bank = load_bank(chosen)
+    setting = setting_of(config.setting)
+    bank = load_bank(setting)
     require_sources(path, config, bank)
     last = config.windows if until is None else min(until, config.windows)
-    with alone(path):
+    with lock_folder(path):
         folder = RunFolder(path, config, bank, say, seed_stream=seed_stream)
-        _train(config, folder, chosen, bank, watch, say, last)
+        _train(config, folder, setting, bank, watch, say, last)
 
 
 def _train(
     config: RunConfig,
     folder: RunFolder,
-    chosen: Setting,
+    setting: Setting,
     bank: ContextBank,
     watch: Callable[[Progress], None],
     say: Callable[[str], None],
     until: int,
 ) -> None:
     path = folder.path
-    found, finished = find_start(folder, config, say)
+    resume_from, finished = find_start(folder, config, say)
     if finished:
         say(f"{path} is finished: all {config.windows} windows are there; without a checkpoint its policy is not")
         return
     folder.claim()
     contexts = bank.train
-    ladder = run_ladder(path, config, chosen, bank, say)
-    parts = make_parts(config, chosen, bank)
-    folder.cut(0 if found is None else found.window, len(contexts))
+    ladder = run_ladder(path, config, setting, bank, say)
+    parts = make_parts(config, setting, bank)
+    folder.cut(0 if resume_from is None else resume_from.window, len(contexts))
     curriculum = Curriculum(
         config.make_rule(),
         len(contexts),
@@ -99,16 +99,16 @@ def _train(
         curriculum.generator = np.random.Generator(np.random.PCG64(config.seed))
     root = jax.random.key(config.seed)
     state, steps, saved = parts.init(jax.random.fold_in(root, 0)), 0, Saved()
-    if found is not None:
-        say(f"continuing {path} from window {found.window}")
-        curriculum.load_state_dict({**found.meta["curriculum"], "arrays": found.parts["curriculum"]})
-        state, saved = restore(state, found)
-        steps = found.meta["environment_steps"]
+    if resume_from is not None:
+        say(f"continuing {path} from window {resume_from.window}")
+        curriculum.load_state_dict({**resume_from.meta["curriculum"], "arrays": resume_from.parts["curriculum"]})
+        state, saved = restore(state, resume_from)
+        steps = resume_from.meta["environment_steps"]
     if curriculum.windows < until:
         folder.label(curriculum.windows)
     clock = time.perf_counter()
-    if found is None:
-        _evaluate(folder, 0, 0, parts.evaluate(state))
+    if resume_from is None:
+        _record_evaluation(folder, 0, 0, parts.evaluate(state))
 
     while curriculum.windows < until:
         window = curriculum.windows
@@ -121,40 +121,40 @@ def _train(
 
         closed, last = curriculum.windows, curriculum.windows == config.windows
         due = closed % config.evaluate_every == 0 or last
-        evaluation = _evaluate(folder, closed, steps, parts.evaluate(state)) if due else None
+        evaluation = _record_evaluation(folder, closed, steps, parts.evaluate(state)) if due else None
         now = time.perf_counter()
         folder.timing.append({"window": window, "seconds": round(now - clock, 4)})
         clock = now
         if closed % config.checkpoint_every == 0 or last:
-            paced = curriculum.state_dict()
+            pacing = curriculum.state_dict()
             learned, new, saved = saved.next(state)
-            arrays = {"learner": learned, "curriculum": paced.pop("arrays")}
-            meta = {"curriculum": paced, "environment_steps": steps}
+            arrays = {"learner": learned, "curriculum": pacing.pop("arrays")}
+            meta = {"curriculum": pacing, "environment_steps": steps}
             folder.sync()
             kept = checkpoint.write(
                 folder.checkpoints, closed, config.identity, arrays, meta, new=new, kept=saved.hashes
             )
             saved = saved.written(kept)
-        frontier = mean_frontier(curriculum, contexts, chosen)
+        frontier = mean_frontier(curriculum, contexts, setting)
         watch(Progress(closed, float(played.success.mean()), played.metrics, evaluation, frontier))
 
 
-def mean_frontier(curriculum: Curriculum, part: BankPart, chosen: Setting) -> dict[str, float]:
-    """By evaluation group; for showing, no rule sees it."""
+def mean_frontier(curriculum: Curriculum, part: BankPart, setting: Setting) -> dict[str, float]:
+    """Mean frontier by evaluation group; it is only shown, no rule uses it."""
     level = curriculum.frontier
     if level is None:
         return {}
-    return {g.name: float(level[part.evaluation_group == i].mean()) for i, g in enumerate(chosen.groups)}
+    return {g.name: float(level[part.evaluation_group == i].mean()) for i, g in enumerate(setting.groups)}
 
 
-def _evaluate(folder: RunFolder, window: int, steps: int, found: Evaluation) -> Evaluation:
+def _record_evaluation(folder: RunFolder, window: int, steps: int, evaluation: Evaluation) -> Evaluation:
     folder.evaluations.append(
         {
             "window": window,
             "environment_steps": steps,
-            "success": found.success,
-            "groups": found.groups,
-            "outcomes": found.outcomes.astype(int).tolist(),
+            "success": evaluation.success,
+            "groups": evaluation.groups,
+            "outcomes": evaluation.outcomes.astype(int).tolist(),
         }
     )
-    return found
+    return evaluation

@@ -1,7 +1,7 @@
 """One window of training as a function: rollouts from the assigned starts, then one update of the learner.
 
 `device_window` is for simulators that are pure functions: rollouts and update are one compiled call. `host_window` is
-for simulators on the host: an action is one compiled call a step, all of a window's gradient steps are another.
+for simulators on the host: there is one compiled call per step for the actions, and one per window for the update.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from scout_rl.bench.settings.settings import Setting
 
 
 class WindowResult(NamedTuple):
-    """What a window leaves."""
+    """The result of a window."""
 
     state: Any
-    """The learner's."""
+    """The learner's state."""
     success: NDArray[np.bool_]
     """Per rollout: success at any step."""
     signal: NDArray[np.float32] | None
-    """Per rollout: the learner's signal; None where none was computed."""
+    """Per rollout: the learner's signal; None if not computed."""
     steps: int
     """Environment steps."""
     metrics: dict[str, float]
 
 
 PlayWindow = Callable[[Any, States, NDArray[Any], Any], WindowResult]
-"""(learner state, named start states [rollouts, ...], their oracle groups, key) to what was played. The state that goes
-in is used up."""
+"""(learner state, named start states [rollouts, ...], their oracle groups, key) -> the result. Do not
+use the passed state afterwards."""
 
 
 def device_window(family: Family, setting: Setting, learner: Any) -> PlayWindow:
@@ -47,7 +47,7 @@ def device_window(family: Family, setting: Setting, learner: Any) -> PlayWindow:
     def one_window(state: Any, starts: Any, key: Any) -> Any:
         acting, updating = jax.random.split(key)
         policy = learner.policy(state)
-        episodes = rollout(simulator, lambda seen, key: learner.act(policy, seen, key), starts, acting)
+        episodes = rollout(simulator, lambda observation, key: learner.act(policy, observation, key), starts, acting)
         update = learner.update(state, episodes, updating)
         return update.state, episodes.success.any(axis=0), update.signal, episodes.valid.sum(), update.metrics
 
@@ -62,7 +62,7 @@ def device_window(family: Family, setting: Setting, learner: Any) -> PlayWindow:
 
 
 def host_window(simulator: GoalSimulator, learner: Any, n_groups: int, *, with_signal: bool) -> PlayWindow:
-    """The window of a simulator on the host; the learner's replay is written in place."""
+    """The window of a simulator on the host; it overwrites the learner's replay."""
 
     def explore_at(policy: Any, noise: Any, t: Any, rows: Any) -> Any:
         now = jax.tree.map(lambda a: jax.lax.dynamic_index_in_dim(a, t, keepdims=False), noise)
