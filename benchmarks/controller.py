@@ -3,9 +3,9 @@
     .venv/bin/python -m benchmarks.controller            # the peer is skipped, with its reason, where it is missing
     make peers && .venv-peers/bin/python -m benchmarks.controller
 
-The peer is JaxUED's LevelSampler, jitted, with one entry a context (we keep five levels for each): sample 16 levels,
+The peer is JaxUED's LevelSampler, jitted, with one entry per context (we keep five levels for each): sample 16 levels,
 update 16 scores. The Python loop is tests/rules/reference.py, the specification written out. All are measured in turn,
-round after round, so that a busy machine hits all of them; the figure is the median round. The last line is JSON.
+round after round, so that a busy machine slows all of them; the figure is the median round. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scout_rl.rules.cells import Outcomes
 
 LEVELS, BATCH = 5, 16
 SIZES = {100: 300, 10_000: 60, 1_000_000: 7}
-"""Contexts: timed windows a round."""
+"""Contexts: timed windows per round."""
 ROUNDS = 7
 
 
@@ -53,8 +53,8 @@ def ours_jax(n):
         context = jnp.minimum(context, n - 1)
         level = rule.frontier(state)[context].astype(jnp.int32)
         success = jax.random.uniform(luck, (BATCH,)) < 0.7
-        seen = Outcomes(context, level, success, jnp.zeros(BATCH), jnp.ones(BATCH, bool))
-        return rule.update(state, seen), success
+        outcomes = Outcomes(context, level, success, jnp.zeros(BATCH), jnp.ones(BATCH, bool))
+        return rule.update(state, outcomes), success
 
     jitted = jax.jit(step, donate_argnums=0)
     box = [jax.tree.map(jnp.asarray, rule.init(n, LEVELS)), jax.random.key(0)]
@@ -131,7 +131,7 @@ def main():
         ready = {}
         for name, make in contenders.items():
             if name == "python loop" and n > 10_000:
-                continue  # minutes a round; linear from 10,000 on
+                continue  # minutes per round; linear from 10,000 on
             if name == "jaxued jax" and n > 10_000:
                 continue  # compared at 10,000
             try:

@@ -1,7 +1,7 @@
-"""One development run for a question about a setting: train it, and tell what the held-out curves of its groups say.
+"""Train one development run and summarise the held-out curves of its groups.
 
-The scripts that vary one thing about a setting (`conflict_geometry.py`, `doorkey_limit.py`, `withingroup.py`) share
-this: the run goes to a temporary folder, every evaluation to stderr, and the summary back to the script.
+Shared by the scripts that vary one thing of a setting (`conflict_geometry.py`, `doorkey_limit.py`, `withingroup.py`).
+The run goes to a temporary folder, every evaluation to stderr, and the summary to the script.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from scout_rl.files.cache import use_compilation_cache
 from scout_rl.report.measure.metrics import REACHED, auc
 
 
-def given_constants(pairs: list[str]) -> dict[str, Any]:
-    """`["n_min=5"]` as a dict; a value is JSON where it can be read as such."""
+def parse_constants(pairs: list[str]) -> dict[str, Any]:
+    """`["n_min=5"]` as a dict; values are JSON where possible, else text."""
     constants: dict[str, Any] = {}
     for pair in pairs:
         name, _, value = pair.partition("=")
@@ -54,12 +54,12 @@ def held_out(config: RunConfig) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         train(config, Path(folder) / "run", watch=watch, say=lambda message: print(message, file=sys.stderr))
-    told = {group: summary(at, curve) for group, curve in curves.items()}
-    return {"groups": told, "training_success_windows_1_to_20": round(float(np.mean(trained[:20])), 3)}
+    summaries = {group: summary(at, curve) for group, curve in curves.items()}
+    return {"groups": summaries, "training_success_windows_1_to_20": round(float(np.mean(trained[:20])), 3)}
 
 
 def summary(at: list[int], curve: list[float]) -> dict[str, Any]:
-    """What is told of one curve, by windows `at`."""
+    """The numbers of one curve over windows `at`."""
     windows = np.array(at)
     return {
         "auc": round(auc(windows, np.array(curve), (at[0], at[-1])), 3),

@@ -1,8 +1,8 @@
 """Why the target start learns DoorKey here and not in the paper: time limit, reward and rule, one thing at a time.
 
 The paper prints no episode horizon. This trains a MiniGrid setting on a development seed, by default `doorkey` with a
-time limit of one's choice (the stock one is 640 steps; the shortest solutions have 17 on average, 25 at most), all
-else equal, and prints a JSON line.
+chosen time limit (the stock one is 640 steps; the shortest solutions have 17 on average, 25 at most), all else equal,
+and prints a JSON line.
 
     python -m benchmarks.doorkey_limit --limit 100 --rule target --seed 40
 """
@@ -13,7 +13,7 @@ import argparse
 import json
 from dataclasses import replace
 
-from benchmarks.development import given_constants, held_out
+from benchmarks.development import held_out, parse_constants
 
 from scout_rl.bench.families.minigrid import MiniGrid
 from scout_rl.bench.run.config import RunConfig
@@ -30,21 +30,21 @@ def main() -> None:
     parser.add_argument("--setting", default="doorkey")
     parser.add_argument("--ladder", default="manual", choices=("manual", "solver"))
     parser.add_argument("--levels", type=int, default=5, help="of the ladder")
-    given = parser.parse_args()
-    if given.limit:
+    args = parser.parse_args()
+    if args.limit:
         stock = MiniGrid.simulator
-        MiniGrid.simulator = lambda self, setting: replace(stock(self, setting), max_steps=given.limit)  # type: ignore[method-assign]
+        MiniGrid.simulator = lambda self, setting: replace(stock(self, setting), max_steps=args.limit)  # type: ignore[method-assign]
     config = RunConfig(
-        setting=given.setting,
-        rule=given.rule,
-        seed=given.seed,
-        windows=given.windows,
-        ladder=given.ladder,
-        levels=given.levels,
-        constants=given_constants(given.constants),
-        learner={"reward": given.reward},
+        setting=args.setting,
+        rule=args.rule,
+        seed=args.seed,
+        windows=args.windows,
+        ladder=args.ladder,
+        levels=args.levels,
+        constants=parse_constants(args.constants),
+        learner={"reward": args.reward},
     )
-    print(json.dumps({**vars(given), "windows": config.windows, **held_out(config)}))
+    print(json.dumps({**vars(args), "windows": config.windows, **held_out(config)}))
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
     python -m benchmarks.environments [--families fetch pointmaze metaworld] [--rounds 8]
 
 16 environments, float32 actions drawn before the clock starts; episodes end at the stock horizon and start again (ours
-from restored starts, and that is in the time). Every candidate is measured once a round, in turn, and its best round
-counts, so that a disturbance of the machine hits no candidate alone. Bare physics is ``mj_step`` alone, in threads,
+from restored starts, and that is in the time). Every candidate is measured once per round, in turn, and its best round
+counts, so that a busy machine does not slow one candidate alone. Bare physics is ``mj_step`` alone, in threads,
 with the controls of our own run. EnvPool needs an interpreter of its own: name it in ENVPOOL_PYTHON, else it is
 skipped. The last line printed is one JSON object.
 """
@@ -75,10 +75,10 @@ class Ours:
 
     def __init__(self, subject: Subject) -> None:
         setting = SETTINGS[subject.setting]
-        home = family(setting.family)
-        self.simulator, self.actions = home.batch_simulator(setting), actions_of(subject)
+        setting_family = family(setting.family)
+        self.simulator, self.actions = setting_family.batch_simulator(setting), actions_of(subject)
         contexts = load_bank(setting).train.contexts
-        self.starts = home.target_starts({name: array[:N_ENVS] for name, array in contexts.items()})
+        self.starts = setting_family.target_starts({name: array[:N_ENVS] for name, array in contexts.items()})
 
     def run(self, watch: Callable[[Any], None] = lambda state: None) -> float:
         begin = time.perf_counter()
@@ -231,9 +231,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--families", nargs="*", default=list(SUBJECTS), choices=list(SUBJECTS))
     parser.add_argument("--rounds", type=int, default=8)
-    chosen = parser.parse_args()
+    args = parser.parse_args()
     print(f"{N_ENVS} environments on {n_usable_cores()} cores, Python {sys.version.split()[0]}", flush=True)
-    print(json.dumps({key: measure(key, SUBJECTS[key], chosen.rounds) for key in chosen.families}))
+    print(json.dumps({key: measure(key, SUBJECTS[key], args.rounds) for key in args.families}))
 
 
 if __name__ == "__main__":

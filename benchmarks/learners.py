@@ -1,4 +1,4 @@
-"""Gradient steps a second of SAC+HER here, beside SB3's, SBX's and a plain torch loop, at equal sizes.
+"""Gradient steps per second of SAC+HER here, beside SB3's, SBX's and a plain torch loop, at equal sizes.
 
     python -m benchmarks.learners [--updates 64] [--rounds 11]
 
@@ -92,20 +92,20 @@ CANDIDATES: dict[str, Callable[[int], Callable[[], None]]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--updates", type=int, default=64, help="gradient steps a round")
+    parser.add_argument("--updates", type=int, default=64, help="gradient steps per round")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--worker", choices=list(CANDIDATES), help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
-    if chosen.worker:
-        rounds.serve(lambda: CANDIDATES[chosen.worker](chosen.updates))
+    args = parser.parse_args()
+    if args.worker:
+        rounds.serve(lambda: CANDIDATES[args.worker](args.updates))
         return
     cores, load = n_usable_cores(), os.getloadavg()[0]
-    print(f"{cores} cores, load {load:.1f}; {chosen.updates} gradient steps a round", flush=True)
-    command = ["benchmarks.learners", "--updates", str(chosen.updates), "--worker"]
-    seconds = rounds.measure({name: [*command, name] for name in CANDIDATES}, chosen.rounds)
+    print(f"{cores} cores, load {load:.1f}; {args.updates} gradient steps a round", flush=True)
+    command = ["benchmarks.learners", "--updates", str(args.updates), "--worker"]
+    seconds = rounds.measure({name: [*command, name] for name in CANDIDATES}, args.rounds)
     for name, taken in seconds.items():
         middle = statistics.median(taken)
-        print(f"{name:12}{chosen.updates / middle:10.0f} gradient steps/s{1e3 * middle / chosen.updates:9.2f} ms each")
+        print(f"{name:12}{args.updates / middle:10.0f} gradient steps/s{1e3 * middle / args.updates:9.2f} ms each")
     peers = [name for name in CANDIDATES if name != "scout_rl"]
     print(json.dumps({f"sac_vs_{name}": rounds.ratio(seconds, name, "scout_rl") for name in peers}))
 

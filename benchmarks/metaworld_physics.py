@@ -1,4 +1,4 @@
-"""What `benchmarks.environments` needs for Meta-World alone: its stock environment and its bare physics."""
+"""Meta-World's stock environment and bare physics, for `benchmarks.environments`."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 The last line printed is one JSON object.
 
-DoorKey 8x8 with the 7x7x3 partial view, random actions drawn before the clock starts; finished episodes start
-again.
+DoorKey 8x8 with the 7x7x3 partial view, random actions drawn before the clock starts; finished episodes start again.
 Peers that are not installed in this interpreter are skipped with a printed reason.
 """
 
@@ -34,7 +33,7 @@ EPISODES = 16
 
 
 def best_rate(steps: int, run: Callable[[], Any], repeats: int) -> float:
-    """Steps a second of the fastest of several repeats, after one that compiles and warms up."""
+    """Steps per second of the fastest of several repeats, after one to compile and warm up."""
     run()
     return steps / min(_seconds(run) for _ in range(repeats))
 
@@ -105,7 +104,7 @@ def navix_rate(n_envs: int, n_steps: int, repeats: int) -> float:
 
 
 def scout_window_seconds(repeats: int) -> tuple[float, int]:
-    """A whole window of a fresh policy from target starts, the longest there is; seconds and steps."""
+    """Seconds and steps of a whole window of a fresh policy from target starts, the longest kind."""
     simulator, starts = packed_starts(EPISODES)
     ppo = PPO()
     state = ppo.init(jax.random.key(0))
@@ -122,7 +121,7 @@ def scout_window_seconds(repeats: int) -> tuple[float, int]:
 
 
 def torch_window_seconds(repeats: int) -> tuple[float, int]:
-    """The same window the usual way: torch on the stock vector environments, with the better thread count."""
+    """The same window with torch on the stock vector environments, at the better thread count."""
     window = TorchWindow(SETTING.task, EPISODES, seed=0)
     timed = []
     for n_threads in (1, 2):

@@ -1,7 +1,7 @@
-"""Candidates in processes of their own, measured in turn, so that a disturbance of the machine hits no candidate alone.
+"""Candidates in processes of their own, measured in turn, so that a busy machine does not slow one candidate alone.
 
-A candidate is a function without arguments that does the work once; what makes it ready (imports, compiling, filling a
-replay) happens before the first round. A candidate whose packages are not installed is left out, with the reason.
+A candidate is a function without arguments that does the work once. Imports, compiling and filling a replay happen
+before the first round. A candidate whose packages are not installed is skipped, with the reason.
 """
 
 from __future__ import annotations
@@ -16,54 +16,54 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 MARK = "@@rounds "
-"""Begins the lines of a worker that are meant for the parent; libraries print others."""
+"""Begins a worker's lines for the parent; libraries print other lines."""
 
 Make = Callable[[], Callable[[], float | None]]
-"""Makes a candidate; the candidate returns its own seconds, or None where all of its time counts."""
+"""Makes a candidate, which returns its seconds, or None if all of its time counts."""
 
 
 def serve(make: Make) -> None:
-    """The worker's side: do the work once for every line that arrives."""
+    """The worker: does the work once per line of standard input."""
     try:
         work = make()
         work()
     except ModuleNotFoundError as error:
-        _tell(skipped=f"{error.name} is not installed")
+        _send(skipped=f"{error.name} is not installed")
         return
-    _tell(ready=True)
+    _send(ready=True)
     for _ in sys.stdin:
         begin = time.perf_counter()
-        own = work()
-        _tell(seconds=time.perf_counter() - begin if own is None else own)
+        own_seconds = work()
+        _send(seconds=time.perf_counter() - begin if own_seconds is None else own_seconds)
 
 
-def _tell(**message: object) -> None:
+def _send(**message: object) -> None:
     print(MARK + json.dumps(message), flush=True)
 
 
 class Worker:
-    """The parent's side: a process of the module that the arguments begin with."""
+    """The parent's handle of a worker process; ``arguments`` begin with its module."""
 
     def __init__(self, name: str, arguments: list[str]) -> None:
         self.name = name
         self.process = subprocess.Popen(
             [sys.executable, "-m", *arguments], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        self.skipped: str | None = self._hear().get("skipped")
+        self.skipped: str | None = self._receive().get("skipped")
 
     def round(self) -> float:
         """Seconds of one round."""
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        return float(self._hear()["seconds"])
+        return float(self._receive()["seconds"])
 
     def close(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait()
 
-    def _hear(self) -> dict[str, str]:
+    def _receive(self) -> dict[str, str]:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             if line.startswith(MARK):
@@ -72,7 +72,7 @@ class Worker:
 
 
 def measure(commands: Mapping[str, list[str]], rounds: int) -> dict[str, list[float]]:
-    """Seconds of every round by candidate; those that are left out are not in it."""
+    """Candidate -> seconds of every round, without the skipped ones."""
     workers = []
     for name, arguments in commands.items():
         worker = Worker(name, arguments)
@@ -91,7 +91,7 @@ def measure(commands: Mapping[str, list[str]], rounds: int) -> dict[str, list[fl
 
 
 def ratio(seconds: Mapping[str, list[float]], slow: str, fast: str) -> float | None:
-    """How many times as long ``slow`` takes: the median over the rounds; None where one was left out."""
+    """How many times as long ``slow`` takes: the median over the rounds; None if one was skipped."""
     if slow not in seconds or fast not in seconds:
         return None
     return round(statistics.median(a / b for a, b in zip(seconds[slow], seconds[fast], strict=True)), 2)

@@ -1,4 +1,4 @@
-"""SAC+HER of Stable-Baselines3 (torch) and of SBX (the same in JAX), at the sizes that ours is measured at."""
+"""SAC+HER of Stable-Baselines3 (torch) and of SBX (the same in JAX), at the sizes of our measurements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N_ENVS = 16
 
 
 class Noise(gymnasium.Env):  # type: ignore[misc]
-    """Random observations of Fetch's shapes: fills a replay in no time. Peers call its ``compute_reward``."""
+    """Random observations of Fetch's shapes, to fill a replay fast. Peers call its ``compute_reward``."""
 
     def __init__(self) -> None:
         self.rng, self.t = np.random.default_rng(0), 0
@@ -28,7 +28,7 @@ class Noise(gymnasium.Env):  # type: ignore[misc]
         )
         self.action_space = gymnasium.spaces.Box(-1, 1, (ACTION,), np.float32)
 
-    def seen(self) -> dict[str, Any]:
+    def draw_observation(self) -> dict[str, Any]:
         return {
             name: self.rng.standard_normal(space.shape).astype(np.float32)
             for name, space in self.observation_space.items()
@@ -36,11 +36,11 @@ class Noise(gymnasium.Env):  # type: ignore[misc]
 
     def reset(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         self.t = 0
-        return self.seen(), {}
+        return self.draw_observation(), {}
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         self.t += 1
-        return self.seen(), -1.0, False, self.t == HORIZON, {}
+        return self.draw_observation(), -1.0, False, self.t == HORIZON, {}
 
     def compute_reward(self, achieved: Any, desired: Any, info: Any) -> Any:
         return -(np.linalg.norm(achieved - desired, axis=-1) > RADIUS).astype(np.float32)
@@ -55,7 +55,7 @@ def fetch() -> Any:
 
 
 def peer(library: str, make_env: Callable[[], Any], *, subprocesses: bool, updates: int) -> Any:
-    """Their model with 16 environments; ``updates`` gradient steps after every episode of all of them."""
+    """Their model with 16 environments; ``updates`` gradient steps after one episode of each."""
     from stable_baselines3 import HerReplayBuffer
     from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
@@ -95,5 +95,5 @@ def choose_threads(work: Callable[[], Any]) -> None:
 
 
 def play(model: Any, windows: int) -> None:
-    """An episode of each environment and the gradient steps, that many times."""
+    """Per window: one episode of each environment, and the gradient steps."""
     model.learn(windows * N_ENVS * HORIZON, reset_num_timesteps=False)

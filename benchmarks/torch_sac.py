@@ -1,4 +1,4 @@
-"""SAC+HER as a plain torch loop, the way single-file implementations write it: the peer that has no framework."""
+"""SAC+HER as a plain torch loop, as in single-file implementations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TorchSAC:
         torch.manual_seed(0)
         self.torch, self.episodes, self.batch, self.her = torch, episodes, batch, her
         self.rng = np.random.default_rng(0)
-        n_seen = episodes.observation.shape[-1] + episodes.goal.shape[-1]
+        n_inputs = episodes.observation.shape[-1] + episodes.goal.shape[-1]
         self.n_actions = episodes.action.shape[-1]
 
         def network(n_in: int, n_out: int) -> Any:
@@ -26,16 +26,16 @@ class TorchSAC:
                 nn.Linear(n_in, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, n_out)
             )
 
-        self.actor = network(n_seen, 2 * self.n_actions)
-        self.critics = [network(n_seen + self.n_actions, 1) for _ in range(2)]
+        self.actor = network(n_inputs, 2 * self.n_actions)
+        self.critics = [network(n_inputs + self.n_actions, 1) for _ in range(2)]
         self.targets = copy.deepcopy(self.critics)
         self.log_alpha = torch.zeros((), requires_grad=True)
-        self.of_actor = torch.optim.Adam(self.actor.parameters(), lr=3e-4)
-        self.of_critics = torch.optim.Adam([p for c in self.critics for p in c.parameters()], lr=3e-4)
-        self.of_alpha = torch.optim.Adam([self.log_alpha], lr=3e-4)
+        self.actor_optimiser = torch.optim.Adam(self.actor.parameters(), lr=3e-4)
+        self.critics_optimiser = torch.optim.Adam([p for c in self.critics for p in c.parameters()], lr=3e-4)
+        self.alpha_optimiser = torch.optim.Adam([self.log_alpha], lr=3e-4)
 
     def sample(self) -> tuple[Any, ...]:
-        """A relabelled minibatch: what is seen before and after, the action, the reward."""
+        """A relabelled minibatch: observation before and after, action, reward."""
         e, rng, n = self.episodes, self.rng, self.batch
         horizon = e.action.shape[1]
         episode, step = rng.integers(len(e.goal), size=n), rng.integers(horizon, size=n)
@@ -48,9 +48,9 @@ class TorchSAC:
         after = np.concatenate([e.observation[episode, step + 1], goal], axis=-1)
         return tuple(map(self.torch.from_numpy, (before, after, e.action[episode, step], reward)))
 
-    def act(self, seen: Any) -> tuple[Any, Any]:
+    def act(self, observation: Any) -> tuple[Any, Any]:
         torch = self.torch
-        mean, raw = self.actor(seen).chunk(2, dim=-1)
+        mean, raw = self.actor(observation).chunk(2, dim=-1)
         log_deviation = -5 + 3.5 * (torch.tanh(raw) + 1)
         gaussian = torch.distributions.Normal(mean, log_deviation.exp())
         before = gaussian.rsample()
@@ -65,17 +65,17 @@ class TorchSAC:
             next_action, log_probability = self.act(after)
             rows = torch.cat([after, next_action], dim=-1)
             least = torch.minimum(*(target(rows)[:, 0] for target in self.targets))
-            wanted = reward + 0.98 * (least - self.log_alpha.exp() * log_probability)
+            target_value = reward + 0.98 * (least - self.log_alpha.exp() * log_probability)
         rows = torch.cat([before, action], dim=-1)
-        loss = sum(torch.nn.functional.mse_loss(critic(rows)[:, 0], wanted) for critic in self.critics)
-        self._descend(self.of_critics, loss)
+        loss = sum(torch.nn.functional.mse_loss(critic(rows)[:, 0], target_value) for critic in self.critics)
+        self._descend(self.critics_optimiser, loss)
 
-        own, log_probability = self.act(before)
-        rows = torch.cat([before, own], dim=-1)
+        new_action, log_probability = self.act(before)
+        rows = torch.cat([before, new_action], dim=-1)
         least = torch.minimum(*(critic(rows)[:, 0] for critic in self.critics))
-        self._descend(self.of_actor, (self.log_alpha.exp().detach() * log_probability - least).mean())
+        self._descend(self.actor_optimiser, (self.log_alpha.exp().detach() * log_probability - least).mean())
         entropy_gap = (log_probability.detach() - self.n_actions).mean()
-        self._descend(self.of_alpha, -self.log_alpha.exp() * entropy_gap)
+        self._descend(self.alpha_optimiser, -self.log_alpha.exp() * entropy_gap)
 
         with torch.no_grad():
             for critic, target in zip(self.critics, self.targets, strict=True):

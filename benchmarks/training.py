@@ -27,16 +27,16 @@ from benchmarks.sac_peers import HORIZON, N_ENVS
 
 from scout_rl.bench.families import family, load_bank
 from scout_rl.bench.hardware import n_usable_cores
-from scout_rl.bench.settings.settings import setting
+from scout_rl.bench.settings.settings import setting as find_setting
 
 SETTING = "fetch-air"
 """Target starts of its contexts are stock resets."""
 WARM = 3
-"""Windows before the clock starts: what is compiled is compiled, and every window takes gradient steps."""
+"""Windows before the clock starts: afterwards all is compiled, and every window takes gradient steps."""
 
 
 class Scout:
-    """Our windows, as the training run plays them."""
+    """Our windows, as in a training run."""
 
     def __init__(self, updates: int) -> None:
         import jax
@@ -44,13 +44,13 @@ class Scout:
         from scout_rl.bench.run.config import RunConfig
         from scout_rl.bench.run.parts import make_parts
 
-        chosen = setting(SETTING)
-        bank = load_bank(chosen)
+        setting = find_setting(SETTING)
+        bank = load_bank(setting)
         config = RunConfig(setting=SETTING, rule="target", preset="paper", learner={"updates": updates})
-        self.stage = make_parts(config, chosen, bank)
+        self.parts = make_parts(config, setting, bank)
         self.keys = iter(jax.random.split(jax.random.key(0), 10_000))
-        self.state = self.stage.init(next(self.keys))
-        self.starts = family(chosen.family).target_starts(
+        self.state = self.parts.init(next(self.keys))
+        self.starts = family(setting.family).target_starts(
             {name: array[:N_ENVS] for name, array in bank.train.contexts.items()}
         )
         self.group = bank.train.oracle_group[:N_ENVS]
@@ -58,10 +58,10 @@ class Scout:
             self.window()
 
     def window(self) -> None:
-        self.state = self.stage.play(self.state, self.starts, self.group, next(self.keys)).state
+        self.state = self.parts.play(self.state, self.starts, self.group, next(self.keys)).state
 
     def evaluation(self) -> None:
-        self.stage.evaluate(self.state)
+        self.parts.evaluate(self.state)
 
 
 def scout(updates: int) -> Callable[[], None]:
@@ -81,7 +81,7 @@ def peer(library: str, updates: int) -> Callable[[], None]:
 
 
 def floor(updates: int) -> Callable[[], float]:
-    """Bare physics of a window, then the update: the seconds of both."""
+    """Makes a candidate that returns the seconds of a window's bare physics plus the update."""
     from benchmarks import learners
     from benchmarks.environments import SUBJECTS, Ours, Physics
 
@@ -114,8 +114,8 @@ def compare(updates: int, n_rounds: int) -> dict[str, Any]:
     middle = {name: statistics.median(taken) for name, taken in seconds.items()}
     for name, taken in middle.items():
         print(f"{name:12}{taken:9.3f} s")
-    chosen = setting(SETTING)
-    whole = chosen.windows * (middle["scout_rl"] + middle["evaluation"] / chosen.evaluate_every)
+    setting = find_setting(SETTING)
+    whole = setting.windows * (middle["scout_rl"] + middle["evaluation"] / setting.evaluate_every)
     return {
         "window_vs_sb3": rounds.ratio(seconds, "sb3", "scout_rl"),
         "window_vs_sbx": rounds.ratio(seconds, "sbx", "scout_rl"),
@@ -127,21 +127,21 @@ def compare(updates: int, n_rounds: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--updates", type=int, default=16, help="gradient steps a window")
+    parser.add_argument("--updates", type=int, default=16, help="gradient steps per window")
     parser.add_argument("--windows", type=int, default=0, help="of --cost (200) and --memory (10,000)")
     parser.add_argument("--cost", action="store_true", help="checkpoints and memory of short runs and of full replays")
     parser.add_argument("--memory", action="store_true", help="resident set over many windows")
     parser.add_argument("--worker", choices=list(CANDIDATES), help=argparse.SUPPRESS)
     parser.add_argument("--settings", nargs="*", default=list(training_cost.SETTINGS), help="of --cost")
-    chosen = parser.parse_args()
-    if chosen.worker:
-        rounds.serve(lambda: CANDIDATES[chosen.worker](chosen.updates))
-    elif chosen.cost:
-        print(json.dumps(training_cost.cost(chosen.settings, chosen.windows or 200)))
-    elif chosen.memory:
-        print(json.dumps(training_cost.memory(chosen.windows or 10_000)))
+    args = parser.parse_args()
+    if args.worker:
+        rounds.serve(lambda: CANDIDATES[args.worker](args.updates))
+    elif args.cost:
+        print(json.dumps(training_cost.cost(args.settings, args.windows or 200)))
+    elif args.memory:
+        print(json.dumps(training_cost.memory(args.windows or 10_000)))
     else:
-        print(json.dumps(compare(chosen.updates, chosen.rounds)))
+        print(json.dumps(compare(args.updates, args.rounds)))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""What a training run costs beside training: time and disk of its checkpoints, and memory.
+"""The memory of a training run, and the time and disk of its checkpoints.
 
-Each measurement is a process of its own, so that a resident set is that of one run alone.
+Each measurement has its own process, so that its resident set is that of one run.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ MIB = 2**20
 
 
 def cost(settings: list[str], windows: int) -> dict[str, Any]:
-    """A real short run of each setting, and one of random episodes that goes twice round its replay."""
-    found: dict[str, Any] = {}
+    """Per setting: a real short run, and one with random episodes that fills its replay twice."""
+    by_run: dict[str, Any] = {}
     for name in settings:
         for kind, n in (("run", windows), ("full", 0)):
             code = f"from benchmarks import training_cost as t; t.{kind}({name!r}, {n})"
             root = str(Path(__file__).resolve().parents[1])
             done = subprocess.run([sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE, text=True, check=True)
-            found[f"{name}/{kind}"] = numbers = json.loads(done.stdout.splitlines()[-1])
+            by_run[f"{name}/{kind}"] = numbers = json.loads(done.stdout.splitlines()[-1])
             print(f"{name:22}{kind:6}" + "  ".join(f"{key} {value}" for key, value in numbers.items()), flush=True)
-    worst = {key: max(numbers[key] for numbers in found.values()) for key in ("disk_mib", "resident_mib")}
-    share = max(numbers["checkpoint_share"] for key, numbers in found.items() if key.endswith("/run"))
-    return {"checkpoint_share": share, **worst, "by_run": found}
+    worst = {key: max(numbers[key] for numbers in by_run.values()) for key in ("disk_mib", "resident_mib")}
+    share = max(numbers["checkpoint_share"] for key, numbers in by_run.items() if key.endswith("/run"))
+    return {"checkpoint_share": share, **worst, "by_run": by_run}
 
 
 def run(name: str, windows: int) -> None:
-    """Train that many windows; the share of time that checkpoints take is counted from the second window on."""
+    """Train ``windows`` windows. The checkpoints' share of time counts from the second window on."""
     from scout_rl.bench.run import checkpoint, learner_state, train
     from scout_rl.bench.run.config import RunConfig
 
@@ -70,7 +70,7 @@ def run(name: str, windows: int) -> None:
 
 
 def full(name: str, _: int) -> None:
-    """The tuned learner of a setting with its replay filled beyond capacity, saved as often as a run saves."""
+    """A setting's tuned learner with its replay filled beyond capacity, saved as often as in a run."""
     import jax
 
     from scout_rl.bench.families import family, load_bank
@@ -79,12 +79,12 @@ def full(name: str, _: int) -> None:
     from scout_rl.bench.run.config import RunConfig
     from scout_rl.bench.run.learner_state import Saved
     from scout_rl.bench.run.parts import goal_space
-    from scout_rl.bench.settings.settings import setting
+    from scout_rl.bench.settings.settings import setting as find_setting
 
-    config, chosen = RunConfig(setting=name), setting(name)
-    home = family(chosen.family)
-    contexts = {key: array[:1] for key, array in load_bank(chosen).train.contexts.items()}
-    space = goal_space(home.batch_simulator(chosen), home.target_starts(contexts))
+    config, setting = RunConfig(setting=name), find_setting(name)
+    setting_family = family(setting.family)
+    contexts = {key: array[:1] for key, array in load_bank(setting).train.contexts.items()}
+    space = goal_space(setting_family.batch_simulator(setting), setting_family.target_starts(contexts))
     learner = make_learner(config.algorithm, {**config.learner, "updates": 1})
     state = jax.jit(lambda key: learner.init(key, space, config.episodes))(jax.random.key(0))
     learn = jax.jit(learner.update, donate_argnums=0)
@@ -108,13 +108,13 @@ def full(name: str, _: int) -> None:
     _report(windows=windows, checkpoint_seconds=round(spent / writes, 3), disk_mib=disk, resident_mib=resident("VmHWM"))
 
 
-class _Seen(NamedTuple):
+class _LineStep(NamedTuple):
     observation: dict[str, Any]
     success: Any
 
 
 class Line:
-    """A point on a line, the smallest goal-conditioned simulator there is."""
+    """A point on a line: a minimal goal-conditioned simulator."""
 
     max_steps, n_actions = 5, 1
 
@@ -124,16 +124,16 @@ class Line:
     def observe(self, state: Any) -> dict[str, Any]:
         return {"observation": state["x"], "achieved_goal": state["x"], "desired_goal": state["goal"]}
 
-    def step(self, state: Any, action: Any) -> tuple[Any, _Seen]:
+    def step(self, state: Any, action: Any) -> tuple[Any, _LineStep]:
         state = {**state, "x": state["x"] + 0.1 * action}
-        return state, _Seen(self.observe(state), abs(state["x"] - state["goal"])[:, 0] < 0.1)
+        return state, _LineStep(self.observe(state), abs(state["x"] - state["goal"])[:, 0] < 0.1)
 
     def goal_radius(self, state: Any) -> Any:
         return np.full(len(state["x"]), 0.1)
 
 
 def memory(windows: int, parts: int = 20) -> dict[str, Any]:
-    """Windows of a small learner with a full replay, checkpoints included; the resident set must stay where it is."""
+    """Windows of a small learner with a full replay and checkpoints; the resident set must not grow."""
     import jax
 
     from scout_rl.bench.learners.episodes import GoalSpace
@@ -146,7 +146,7 @@ def memory(windows: int, parts: int = 20) -> dict[str, Any]:
     learner = SAC(hidden=(32, 32), batch=32, updates=2, capacity=8_000, warmup=100)
     play = host_window(simulator, learner, 1, with_signal=True)  # type: ignore[arg-type]
     state = jax.jit(lambda key: learner.init(key, GoalSpace(1, 1, 1, simulator.max_steps), n))(jax.random.key(0))
-    rng, group, saved, seen = np.random.default_rng(0), np.zeros(n, np.int32), Saved(), []
+    rng, group, saved, sizes = np.random.default_rng(0), np.zeros(n, np.int32), Saved(), []
     with tempfile.TemporaryDirectory() as folder:
         for window in range(1, windows + 1):
             starts = {"x": rng.normal(size=(n, 1)), "goal": rng.normal(size=(n, 1))}
@@ -156,14 +156,14 @@ def memory(windows: int, parts: int = 20) -> dict[str, Any]:
                 kept = checkpoint.write(Path(folder), window, "", {"learner": learned}, {}, new=new, kept=saved.hashes)
                 saved = saved.written(kept)
             if window % max(1, windows // parts) == 0:
-                seen.append(resident("VmRSS"))
-                print(f"window {window:6}  resident {seen[-1]:8.1f} MiB", flush=True)
-    settled = len(seen) // 4
-    return {"windows": windows, "resident_mib": seen[-1], "growth_mib": round(seen[-1] - seen[settled], 1)}
+                sizes.append(resident("VmRSS"))
+                print(f"window {window:6}  resident {sizes[-1]:8.1f} MiB", flush=True)
+    settled = len(sizes) // 4
+    return {"windows": windows, "resident_mib": sizes[-1], "growth_mib": round(sizes[-1] - sizes[settled], 1)}
 
 
 def resident(field: str) -> float:
-    """MiB of this process: ``VmRSS`` now, ``VmHWM`` at its highest."""
+    """Memory of this process in MiB: ``VmRSS`` is now, ``VmHWM`` the highest."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return round(next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024, 1)
 

@@ -24,18 +24,18 @@ def main() -> None:
     parser.add_argument("rule")
     parser.add_argument("against")
     parser.add_argument("--every", type=int, default=200, help="windows from one length to the next")
-    given = parser.parse_args()
-    seeds = [f.name for f in sorted((given.folder / given.rule).glob("*.npz"))]
-    seeds = [name for name in seeds if (given.folder / given.against / name).exists()]
-    runs = {r: [summarise(load(given.folder / r / n)) for n in seeds] for r in (given.rule, given.against)}
+    args = parser.parse_args()
+    seeds = [record.name for record in sorted((args.folder / args.rule).glob("*.npz"))]
+    seeds = [name for name in seeds if (args.folder / args.against / name).exists()]
+    runs = {r: [summarise(load(args.folder / r / n)) for n in seeds] for r in (args.rule, args.against)}
     first, last = common_window(run.at for both in runs.values() for run in both)
-    print(f"{given.folder.name}, {len(seeds)} seeds: worst-group AUC over windows {first} to ...")
-    for end in sorted({*range(given.every, last, given.every), last}):
+    print(f"{args.folder.name}, {len(seeds)} seeds: worst-group AUC over windows {first} to ...")
+    for end in sorted({*range(args.every, last, args.every), last}):
         areas = [[r.worst_auc((first, end)) for r in both] for both in runs.values()]
         ours, theirs = (float(np.median(a)) for a in areas)
         lead = float(np.median(np.subtract(*areas)))
         ratio = f"{ours / theirs:.2f}" if theirs else "-"
-        print(f"{end:6}  {given.rule} {ours:.3f}  {given.against} {theirs:.3f}  lead {lead:+.3f}  ratio {ratio}")
+        print(f"{end:6}  {args.rule} {ours:.3f}  {args.against} {theirs:.3f}  lead {lead:+.3f}  ratio {ratio}")
 
 
 if __name__ == "__main__":

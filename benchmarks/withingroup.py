@@ -13,7 +13,7 @@ import argparse
 import json
 from dataclasses import replace
 
-from benchmarks.development import given_constants, held_out
+from benchmarks.development import held_out, parse_constants
 
 from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.settings.presets import PRESETS
@@ -22,7 +22,7 @@ from scout_rl.bench.settings.settings import SETTINGS, Bound, Group
 STOCK = SETTINGS["fetch-withingroup"]
 LOW, HIGH = (next(b for b in group.bounds if b.feature == "goal_height") for group in STOCK.groups)
 AWAY = Bound("distance", 0.1, float("inf"))
-"""No goal that is reached before anything moves, however low the band (bands from 0.1 m up are as they were)."""
+"""Excludes goals that are reached at the start, however low the band; bands from 0.1 m up are unchanged."""
 
 
 def main() -> None:
@@ -35,22 +35,22 @@ def main() -> None:
     parser.add_argument("--preset", default="tuned", choices=sorted(PRESETS))
     parser.add_argument("--windows", type=int, default=STOCK.windows)
     parser.add_argument("--seed", type=int, default=40)
-    given = parser.parse_args()
+    args = parser.parse_args()
     groups = (
-        Group("low", given.low, (Bound("goal_height", *given.low_band), AWAY)),
-        Group("high", 1 - given.low, (Bound("goal_height", *given.high_band), AWAY)),
+        Group("low", args.low, (Bound("goal_height", *args.low_band), AWAY)),
+        Group("high", 1 - args.low, (Bound("goal_height", *args.high_band), AWAY)),
     )
     key = f"{STOCK.key}-varied"
     SETTINGS[key] = replace(STOCK, key=key, groups=groups)
     config = RunConfig(
         setting=key,
-        rule=given.rule,
-        seed=given.seed,
-        preset=given.preset,
-        windows=given.windows,
-        constants=given_constants(given.constants),
+        rule=args.rule,
+        seed=args.seed,
+        preset=args.preset,
+        windows=args.windows,
+        constants=parse_constants(args.constants),
     )
-    print(json.dumps({**vars(given), **held_out(config)}))
+    print(json.dumps({**vars(args), **held_out(config)}))
 
 
 if __name__ == "__main__":

@@ -1,15 +1,14 @@
-"""Environment steps a second with and without the wrapper, in one process and across processes, beside Syllabus's.
+"""Environment steps per second with and without the wrapper, in one process and across processes, beside Syllabus's.
 
     python -m benchmarks.wrapper [--seconds 0.1] [--rounds 30] [--builds 5] [--skip-fetch] [--skip-async]
 
 All variants run the same environments with the same actions and resets, so the same physics (checked at the end), and
-the same number of steps a round, in turns: on a shared machine single runs mean nothing. Overhead is the median over
+the same number of steps per round, in turns: on a shared machine single runs mean nothing. Overhead is the median over
 all rounds of the time ratio to the plain vector environment in the same round, with its quartiles and the 95% interval
 of the median. Sync is measured in CPU seconds of the process, which others on the machine disturb less (overhead_wall
-is the same on the wall); async in seconds. Where objects happen to lie in memory favours one variant or another by
-some tenths of a per cent for as long as they live, so everything is built anew several times; ``control`` is the plain
-vector environment a second time, and how far it is from 0 says what the figures can resolve. The last line is one JSON
-object.
+is the same in wall time); async in wall seconds. The place of objects in memory favours one variant or another by some
+tenths of a per cent, so everything is built anew several times. ``control`` is the plain vector environment a second
+time; its distance from 0 is the resolution of the figures. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ def syllabus(make, key, vector):
 
     def stop():
         for queue in (curriculum.components.task_queue, curriculum.components.update_queue):
-            queue.cancel_join_thread()  # else the process hangs at its end on tasks that nobody took
+            queue.cancel_join_thread()  # else the process hangs at its end on tasks left in the queue
         curriculum.components._task_time_queue.cancel_join_thread()
         curriculum.stop()
 
@@ -118,54 +117,57 @@ def seconds_for(envs, actions, repeats):
 
 
 def first_reset(label, envs):
-    """Wrappers reset with the seed, then to their task; the plain environment does both as well, to draw the same."""
+    """Wrappers reset with the seed, then to their task. The plain environment does the same, for equal draws."""
     envs.reset(seed=0)
     if label in ("plain", "control"):
         envs.reset()
 
 
 def compare(name, vector, variants, seconds, rounds, builds):
-    """Steps a second of every variant, and its overhead over the plain one; the rounds of all builds are pooled."""
+    """Steps per second of every variant, and its overhead over the plain one, from the rounds of all builds."""
     times = {label: [] for label in variants}
-    same = dict.fromkeys(variants, True)
+    same_physics = dict.fromkeys(variants, True)
     for build in range(builds):
-        steps, measured, equal = _one_build(name, vector, _rotated(variants, build), seconds, rounds)
+        steps, measured, agrees = _one_build(name, vector, _rotated(variants, build), seconds, rounds)
         for label in variants:
             times[label] += [(cpu / steps, wall / steps) for cpu, wall in measured[label]]
-            same[label] &= equal[label]
+            same_physics[label] &= agrees[label]
     clock = 0 if vector is SyncVectorEnv else 1
-    return {label: _numbers(times["plain"], times[label], clock, same[label]) for label in variants}
+    return {label: _numbers(times["plain"], times[label], clock, same_physics[label]) for label in variants}
 
 
 def _one_build(name, vector, variants, seconds, rounds):
-    """Make every variant and time them in turns: steps a round, (CPU, wall) seconds of each, whether physics agree."""
-    make, key = ENVS[name], "is_success" if name == "fetch" else success
-    made = {label: variant(make, key, vector) for label, variant in variants.items()}
-    sample = made["plain"][0]
+    """Make every variant and time them in turns: steps per round, (CPU, wall) seconds, whether the physics agree."""
+    make, success_key = ENVS[name], "is_success" if name == "fetch" else success
+    built = {label: variant(make, success_key, vector) for label, variant in variants.items()}
+    sample = built["plain"][0]
     sample.action_space.seed(0)
     actions = [sample.action_space.sample() for _ in range(10 if name == "fetch" else 100)]
-    for label, (envs, _) in made.items():
+    for label, (envs, _) in built.items():
         first_reset(label, envs)
         seconds_for(envs, actions, 1)  # warms up
     once = seconds_for(sample, actions, 1)[0][1]
-    for label in made:
+    for label in built:
         if label != "plain":
-            seconds_for(made[label][0], actions, 1)
+            seconds_for(built[label][0], actions, 1)
     repeats = max(1, round(seconds / once))
-    times, seen = {label: [] for label in made}, {}
+    times, observations = {label: [] for label in built}, {}
     for turn in range(rounds):
-        for label in _rotated(made, turn):
-            passed, seen[label] = seconds_for(made[label][0], actions, repeats)
+        for label in _rotated(built, turn):
+            passed, observations[label] = seconds_for(built[label][0], actions, repeats)
             times[label].append(passed)
-    same = {label: np.array_equal(_flat(seen["plain"]), _flat(observation)) for label, observation in seen.items()}
-    for envs, stop in made.values():
+    same = {
+        label: np.array_equal(_flat(observations["plain"]), _flat(observation))
+        for label, observation in observations.items()
+    }
+    for envs, stop in built.values():
         envs.close()
         stop()
     return repeats * len(actions) * N, times, same
 
 
 def _rotated(labelled, turn):
-    """The same dict, begun elsewhere: nobody is always first."""
+    """The same dict in a rotated order, so that no variant is always first."""
     items = [*labelled.items()]
     return dict(items[turn % len(items) :] + items[: turn % len(items)])
 
@@ -209,15 +211,15 @@ def main() -> None:
     parser.add_argument("--builds", type=int, default=5, help="times that all environments are made anew")
     parser.add_argument("--skip-fetch", action="store_true")
     parser.add_argument("--skip-async", action="store_true")
-    arguments = parser.parse_args()
+    args = parser.parse_args()
     warnings.filterwarnings("ignore")
     variants = {"plain": plain, "control": plain, "scout": scout, **peers()}
     results = {}
     for name in ENVS:
-        if name == "fetch" and arguments.skip_fetch:
+        if name == "fetch" and args.skip_fetch:
             continue
-        for mode, vector in (("sync", SyncVectorEnv), ("async", AsyncVectorEnv))[: 1 if arguments.skip_async else 2]:
-            result = compare(name, vector, variants, arguments.seconds, arguments.rounds, arguments.builds)
+        for mode, vector in (("sync", SyncVectorEnv), ("async", AsyncVectorEnv))[: 1 if args.skip_async else 2]:
+            result = compare(name, vector, variants, args.seconds, args.rounds, args.builds)
             results[f"{name}, {mode}"] = result
             for label, numbers in result.items():
                 rate, median, (low, high), (least, most), wall, same = numbers.values()

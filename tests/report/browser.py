@@ -9,7 +9,7 @@ import subprocess
 import time
 
 CHROMIUM = next(
-    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
 
 
@@ -52,10 +52,10 @@ class Browser:
         self.until("document.readyState === 'complete'")
 
     def value(self, expression):
-        told = self._call("Runtime.evaluate", {"expression": expression, "returnByValue": True, "awaitPromise": True})
-        if "exceptionDetails" in told:
-            raise AssertionError(f"{expression}: {told['exceptionDetails']}")
-        return told["result"].get("value")
+        reply = self._call("Runtime.evaluate", {"expression": expression, "returnByValue": True, "awaitPromise": True})
+        if "exceptionDetails" in reply:
+            raise AssertionError(f"{expression}: {reply['exceptionDetails']}")
+        return reply["result"].get("value")
 
     def until(self, expression, seconds=200):
         end = time.monotonic() + seconds
@@ -88,8 +88,8 @@ class Browser:
         return metrics["ProcessTime"]
 
     def picture(self, path, *, whole=False):
-        told = self._call("Page.captureScreenshot", {"format": "png", "captureBeyondViewport": whole})
-        path.write_bytes(base64.b64decode(told["data"]))
+        reply = self._call("Page.captureScreenshot", {"format": "png", "captureBeyondViewport": whole})
+        path.write_bytes(base64.b64decode(reply["data"]))
 
     def close(self):
         try:
@@ -108,21 +108,21 @@ class Browser:
             message["sessionId"] = self._session
         os.write(self._write, json.dumps(message).encode() + b"\0")
         while True:
-            told = self._next()
-            if told.get("id") == self._number:
-                assert "error" not in told, f"{method}: {told['error']}"
-                return told["result"]
-            self._note(told)
+            reply = self._next()
+            if reply.get("id") == self._number:
+                assert "error" not in reply, f"{method}: {reply['error']}"
+                return reply["result"]
+            self._note(reply)
 
-    def _note(self, told):
-        params = told.get("params", {})
-        if told.get("method") == "Runtime.exceptionThrown":
+    def _note(self, reply):
+        params = reply.get("params", {})
+        if reply.get("method") == "Runtime.exceptionThrown":
             self.errors.append(params["exceptionDetails"].get("exception", {}).get("description", "exception"))
-        elif told.get("method") == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning"):
+        elif reply.get("method") == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning"):
             self.errors.append(str(params["args"]))
-        elif told.get("method") == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+        elif reply.get("method") == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
             self.errors.append(params["entry"]["text"])
-        elif told.get("method") == "Network.requestWillBeSent":
+        elif reply.get("method") == "Network.requestWillBeSent":
             self.requests.append(params["request"]["url"])
 
     def _next(self):

@@ -68,7 +68,7 @@ def curve(reach, *, final=1.0, at):
 
 def write_compact(
     path,
-    told,
+    run_config,
     groups,
     *,
     frontier=None,
@@ -85,22 +85,22 @@ def write_compact(
     Values are rounded to whole contexts, of which there are many. A window has 1000 environment steps. ``about`` is
     what run.json says beside config, bank and versions; ``labelled``: the group of every context too, in equal shares.
     """
-    windows, rollouts = told["windows"], told["episodes"]
-    rng = np.random.default_rng(told["seed"])
-    at = np.arange(0, windows + 1, told["evaluate_every"])
+    windows, rollouts = run_config["windows"], run_config["episodes"]
+    rng = np.random.default_rng(run_config["seed"])
+    at = np.arange(0, windows + 1, run_config["evaluate_every"])
     share = held_out // len(groups) or SHARE
     parts = [np.arange(share)[None, :] < np.rint(values * share)[:, None] for values in groups.values()]
     outcomes = np.concatenate(parts, axis=1)
     context = rng.integers(n_contexts, size=(windows, rollouts)).astype(np.int16)
     level = np.zeros_like(context, np.int8)
     if frontier is not None:
-        before = np.concatenate([np.full((1, n_contexts), told["levels"] - 1), frontier[:-1]])
+        before = np.concatenate([np.full((1, n_contexts), run_config["levels"] - 1), frontier[:-1]])
         level = np.take_along_axis(before, context.astype(int), axis=1).astype(np.int8)
     arrays = {
         "context": context,
         "level": level,
         "success": np.packbits(rng.random((windows, rollouts)) < 0.5, axis=1),
-        "moves": moves_of(frontier, told["levels"]),
+        "moves": moves_of(frontier, run_config["levels"]),
         "evaluated_at": at.astype(np.int32),
         "outcomes": np.packbits(outcomes, axis=1),
         "groups": np.stack([part.mean(axis=1) for part in parts], axis=1),
@@ -111,7 +111,7 @@ def write_compact(
     about = {
         "schema": 1,
         "kind": "run",
-        "config": told,
+        "config": run_config,
         "bank_sha256": bank,
         "versions": {"python": "3.12.0", "numpy": "2.0"},
         **about,
@@ -150,12 +150,18 @@ def staircase(windows, n_contexts, n_levels=5, *, every):
     return np.maximum(n_levels - 1 - steps, 0).astype(np.int8)
 
 
-def as_run_folder(folder, told, groups, *, held_out=0):
+def as_run_folder(folder, run_config, groups, *, held_out=0):
     """Make a log_dir a run folder: run.json, evaluations, metrics and timing beside what the curriculum wrote."""
-    windows = told["windows"]
-    about = {"schema": 1, "kind": "run", "config": told, "bank_sha256": "cd" * 32, "versions": {"python": "3.12.0"}}
+    windows = run_config["windows"]
+    about = {
+        "schema": 1,
+        "kind": "run",
+        "config": run_config,
+        "bank_sha256": "cd" * 32,
+        "versions": {"python": "3.12.0"},
+    }
     (folder / "run.json").write_text(json.dumps(about))
-    at = range(0, windows + 1, told["evaluate_every"])
+    at = range(0, windows + 1, run_config["evaluate_every"])
     share = held_out // len(groups) or SHARE
     rows = []
     for i, window in enumerate(at):
@@ -176,15 +182,15 @@ def as_run_folder(folder, told, groups, *, held_out=0):
 def played_folder(path, windows, *, reach):
     """A run folder that SCOUT played with six contexts; its curve rises to 1 at window ``reach``."""
     play(path, steadily(lambda c: 1.0, every=15), n_contexts=6, windows=windows, rollouts=8)
-    told = config(windows=windows, constants=rules.Scout().constants())
-    return as_run_folder(path, told, {"all": curve(reach, at=range(0, windows + 1, 20))})
+    run_config = config(windows=windows, constants=rules.Scout().constants())
+    return as_run_folder(path, run_config, {"all": curve(reach, at=range(0, windows + 1, 20))})
 
 
 def written(folder, setting, rule, seed, groups, *, about=None, **others):
     """The summary of a compact record in ``folder`` with these held-out curves; ``about`` as in `write_compact`."""
-    told = config(setting=setting, rule=rule, seed=seed, **others)
+    run_config = config(setting=setting, rule=rule, seed=seed, **others)
     path = folder / f"{setting}-{rule}-{seed}-{len(list(folder.iterdir()))}.npz"
-    return summarise(load(write_compact(path, told, groups, **(about or {})), catalogue=CATALOGUE))
+    return summarise(load(write_compact(path, run_config, groups, **(about or {})), catalogue=CATALOGUE))
 
 
 def blocks_of(runs):

@@ -55,7 +55,7 @@ def test_another_schedule_is_not_the_rules_own(tmp_path):
     ]
     (block,) = blocks_of(swept)
     assert [c.label for c in block.conditions] == ["scout", "anneal (T_anneal 10)", "anneal (T_anneal 60)"]
-    assert [c.own_constants for c in block.conditions] == [True, False, True]
+    assert [c.has_default_constants for c in block.conditions] == [True, False, True]
     told = verdicts.answer(asked, [block])
     assert (told.verdict, told.ours, told.note) == (alone.verdict, alone.ours, "")
     (only,) = blocks_of(flat(tmp_path, "doorkey-limited", "anneal", 0.0, constants={"T_anneal": 10}))

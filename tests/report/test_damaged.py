@@ -22,10 +22,10 @@ AT = np.arange(0, 121, 20)
 def refused(capsys, *words):
     """Run a command that must refuse; its one sentence."""
     assert main([str(word) for word in words]) == 2
-    said = capsys.readouterr().err.strip()
-    assert said.startswith("scout: ")
-    assert "\n" not in said
-    return said
+    message = capsys.readouterr().err.strip()
+    assert message.startswith("scout: ")
+    assert "\n" not in message
+    return message
 
 
 def commands(path, tmp_path):
@@ -107,15 +107,15 @@ def test_a_campaigns_damaged_folder(tmp_path, capsys, table):
 def test_any_flipped_byte_is_a_value_error(record):
     """Two hundred places, headers and directory among them; a byte that changes nothing may pass."""
     rng, right = np.random.default_rng(0), record.read_bytes()
-    said = []
+    messages = []
     for place in rng.integers(len(right), size=200).tolist():
         record.write_bytes(right[:place] + bytes([right[place] ^ (1 << place % 8)]) + right[place + 1 :])
         try:
             load(record)
         except ValueError as error:
-            said.append(str(error))
-    assert len(said) > 100
-    assert all(sentence.startswith(str(record)) for sentence in said)
+            messages.append(str(error))
+    assert len(messages) > 100
+    assert all(sentence.startswith(str(record)) for sentence in messages)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a zip", b"\x93NUMPY\x01\x00", b"\x80\x04K\x01."])
@@ -123,9 +123,9 @@ def test_what_is_no_zip_file(tmp_path, capsys, content):
     path = tmp_path / "100.npz"
     path.write_bytes(content)
     for words in commands(path, tmp_path):
-        said = refused(capsys, *words)
-        assert f"{path} is no compact record, or a damaged one: it is not a zip file" in said
-        assert "pickle" not in said
+        message = refused(capsys, *words)
+        assert f"{path} is no compact record, or a damaged one: it is not a zip file" in message
+        assert "pickle" not in message
 
 
 @pytest.mark.parametrize(
@@ -146,9 +146,9 @@ def test_arrays_that_do_not_fit_together(record, capsys, config_of, arrays, sent
     note["run"]["config"] |= config_of
     held |= {name: change(held[name]) for name, change in arrays.items()}
     np.savez(record, **{**held, "about.json": np.frombuffer(json.dumps(note).encode(), np.uint8)})
-    said = refused(capsys, "diagnose", record)
-    assert str(record) in said
-    assert sentence in said
+    message = refused(capsys, "diagnose", record)
+    assert str(record) in message
+    assert sentence in message
 
 
 def test_a_record_that_is_not_there(tmp_path, capsys):
@@ -237,8 +237,8 @@ def tables_of(out):
 
 
 def test_unfinished_runs_alone_are_in_no_table(folder, tmp_path):
-    told = config(windows=120, constants=rules.Scout().constants())
-    as_run_folder(folder, told, {"all": curve(60, at=AT)})
+    run_config = config(windows=120, constants=rules.Scout().constants())
+    as_run_folder(folder, run_config, {"all": curve(60, at=AT)})
     text = report([folder], tmp_path / "out").read_text()
     assert "1 not finished and in no table" in text
     assert "No finished run: nothing is compared, and there is no table." in text

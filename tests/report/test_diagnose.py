@@ -44,25 +44,25 @@ def every_other(context):
     ],
 )
 def test_the_pace_that_was_planted_is_found(tmp_path, pace, labels, verdict, seed):
-    found = diagnose(load_labelled(play(tmp_path / "run", steadily(pace), seed=seed), labels))
-    assert found.verdict == verdict
-    assert VERDICTS[verdict] in found.sentences()
+    diagnosis = diagnose(load_labelled(play(tmp_path / "run", steadily(pace), seed=seed), labels))
+    assert diagnosis.verdict == verdict
+    assert VERDICTS[verdict] in diagnosis.sentences()
 
 
 @pytest.mark.parametrize(("pace", "verdict"), [(same, "global"), (by_group, "group"), (every_other, "context")])
 def test_rules_without_frontiers_are_judged_by_success(tmp_path, pace, verdict):
     """Random levels: contexts that need longer fail where the others succeed already."""
-    found = diagnose(load_labelled(play(tmp_path / "run", steadily(pace), rule=rules.Random()), HALVES))
-    assert not found.pacing.own_frontiers
-    assert found.verdict == verdict
+    diagnosis = diagnose(load_labelled(play(tmp_path / "run", steadily(pace), rule=rules.Random()), HALVES))
+    assert not diagnosis.pacing.own_frontiers
+    assert diagnosis.verdict == verdict
 
 
 def test_a_pooled_frontier_cannot_hide_differences(tmp_path):
     """Its contexts all stand at one level, so dispersion is 0; their success still gives them away."""
     folder = play(tmp_path / "run", steadily(every_other), rule=rules.GroupFrontier(), oracle_group=HALVES[1])
-    found = diagnose(load_labelled(folder, HALVES))
-    assert found.verdict == "context"
-    assert "no frontiers of their own" in " ".join(found.sentences())
+    diagnosis = diagnose(load_labelled(folder, HALVES))
+    assert diagnosis.verdict == "context"
+    assert "no frontiers of their own" in " ".join(diagnosis.sentences())
 
 
 @pytest.mark.parametrize("idle", [0, 600])
@@ -75,16 +75,16 @@ def test_groups_that_overtake_each_other_are_apart(idle):
     frontier = np.full((210, len(group)), 2, np.int8)
     frontier[:105, group == 1], frontier[105:, group == 1] = 4, 0
     frontier = np.concatenate([frontier, np.zeros((idle, len(group)), np.int8)])
-    found = pacing.levels_between_groups(SimpleNamespace(frontier=frontier), group, np.random.default_rng(0))
-    assert found.size == pytest.approx(2, abs=0.25)  # the period of the change, and the last, are mixed
-    assert found.beyond_chance
+    difference = pacing.levels_between_groups(SimpleNamespace(frontier=frontier), group, np.random.default_rng(0))
+    assert difference.size == pytest.approx(2, abs=0.25)  # the period of the change, and the last, are mixed
+    assert difference.beyond_chance
 
 
 def test_groups_of_a_run_that_has_arrived_are_not_apart():
     frontier = np.zeros((100, 40), np.int8)
     frontier[:, 3] = 4  # one that is stuck
-    found = pacing.levels_between_groups(SimpleNamespace(frontier=frontier), HALVES[1], np.random.default_rng(0))
-    assert (found.size, found.p) == (0.0, 1.0)
+    difference = pacing.levels_between_groups(SimpleNamespace(frontier=frontier), HALVES[1], np.random.default_rng(0))
+    assert (difference.size, difference.p) == (0.0, 1.0)
 
 
 def learning(context, level, window):
@@ -106,9 +106,9 @@ def test_one_hopeless_context_is_stuck_and_no_reason_for_other_paces(tmp_path, r
     def ready(context, level, window):
         return np.where(context == 7, 0.0, learning(context, level, window))
 
-    found = diagnose(load_labelled(play(tmp_path / "run", ready, rule=rule), HALVES))
-    assert found.verdict == "global"
-    assert [one.context for one in found.stuck] == [7]
+    diagnosis = diagnose(load_labelled(play(tmp_path / "run", ready, rule=rule), HALVES))
+    assert diagnosis.verdict == "global"
+    assert [stuck.context for stuck in diagnosis.stuck] == [7]
 
 
 def test_nothing_is_said_where_nothing_can_be(tmp_path):
@@ -185,9 +185,11 @@ CASES = {
 @pytest.mark.parametrize("reason", CASES)
 def test_a_stuck_context_and_its_reason(tmp_path, reason):
     special, options = CASES[reason]
-    found = diagnose(load(play(tmp_path / "run", planted(3, special), n_contexts=8, **({"windows": 260} | options))))
-    assert [(one.context, one.reason) for one in found.stuck] == [(3, reason)]
-    text = "\n".join(found.sentences())
+    diagnosis = diagnose(
+        load(play(tmp_path / "run", planted(3, special), n_contexts=8, **({"windows": 260} | options)))
+    )
+    assert [(stuck.context, stuck.reason) for stuck in diagnosis.stuck] == [(3, reason)]
+    text = "\n".join(diagnosis.sentences())
     assert REASONS[reason] in text
     assert "for example 3" in text
 
@@ -195,13 +197,13 @@ def test_a_stuck_context_and_its_reason(tmp_path, reason):
 @pytest.mark.filterwarnings("ignore:scout. nothing can move:UserWarning")
 def test_too_little_evidence(tmp_path):
     """200 contexts, 4 rollouts a window, 60 windows: nobody can have 15 outcomes at a level."""
-    found = diagnose(load(play(tmp_path / "run", lambda c, level, w: 0.9, n_contexts=200, windows=60, rollouts=4)))
-    reasons = {one.reason for one in found.stuck}
+    diagnosis = diagnose(load(play(tmp_path / "run", lambda c, level, w: 0.9, n_contexts=200, windows=60, rollouts=4)))
+    reasons = {stuck.reason for stuck in diagnosis.stuck}
     assert reasons <= {"evidence missing", "no rollouts"}
-    assert len(found.stuck) == 200
-    assert "of 15 rollouts at level 4" in " ".join(one.evidence for one in found.stuck)
-    assert "The evidence gate sets the pace" in " ".join(found.sentences())
-    assert "larger windows or a smaller n_min frontiers would move" in " ".join(found.sentences())
+    assert len(diagnosis.stuck) == 200
+    assert "of 15 rollouts at level 4" in " ".join(stuck.evidence for stuck in diagnosis.stuck)
+    assert "The evidence gate sets the pace" in " ".join(diagnosis.sentences())
+    assert "larger windows or a smaller n_min frontiers would move" in " ".join(diagnosis.sentences())
 
 
 @pytest.mark.filterwarnings("ignore:rfcl. nothing can move:UserWarning")
@@ -212,24 +214,24 @@ def test_the_gate_is_named_after_the_rules_constant(tmp_path):
 
 
 def test_a_context_without_rollouts(tmp_path):
-    found = diagnose(
+    diagnosis = diagnose(
         load(play(tmp_path / "run", lambda c, level, w: 0.9, rule=rules.Random(), n_contexts=300, windows=10))
     )
-    assert {one.reason for one in found.stuck} == {"no rollouts"}
+    assert {stuck.reason for stuck in diagnosis.stuck} == {"no rollouts"}
 
 
 def test_a_healthy_run_has_nobody_stuck(tmp_path):
-    found = diagnose(load(play(tmp_path / "run", lambda c, level, w: 0.95, n_contexts=8, windows=200)))
-    assert found.stuck == []
-    assert "No context is stuck." in found.sentences()
+    diagnosis = diagnose(load(play(tmp_path / "run", lambda c, level, w: 0.95, n_contexts=8, windows=200)))
+    assert diagnosis.stuck == []
+    assert "No context is stuck." in diagnosis.sentences()
 
 
 def test_what_contexts_waited_for_is_always_told(tmp_path):
     """Eight contexts with plenty of rollouts and a level that none gets past: evidence is there, success is not."""
-    found = diagnose(load(play(tmp_path / "run", lambda c, level, w: np.where(level > 2, 0.9, 0.4), n_contexts=8)))
-    assert 0 < found.pacing.gathering < WAITING
-    assert f"{found.pacing.gathering:.0%} of the time above the target start" in " ".join(found.sentences())
-    assert "The evidence gate sets the pace" not in " ".join(found.sentences())
+    diagnosis = diagnose(load(play(tmp_path / "run", lambda c, level, w: np.where(level > 2, 0.9, 0.4), n_contexts=8)))
+    assert 0 < diagnosis.pacing.gathering < WAITING
+    assert f"{diagnosis.pacing.gathering:.0%} of the time above the target start" in " ".join(diagnosis.sentences())
+    assert "The evidence gate sets the pace" not in " ".join(diagnosis.sentences())
 
 
 def test_the_command(tmp_path, capsys):
@@ -260,7 +262,7 @@ def test_windows_have_their_true_numbers_after_a_restore(tmp_path):
     second = Curriculum(rules.Scout(), 8, 5, window=16, seed=0, log_dir=tmp_path / "new")
     second.load_state_dict(first.state_dict())
     go_on(second, 60)
-    found = diagnose(load(tmp_path / "new"))
-    assert [(one.context, one.reason) for one in found.stuck] == [(3, "lost the target")]
-    assert "at level 0 in window 61, at level" in found.stuck[0].evidence
-    assert "60 windows from window 61 on." in found.sentences()[0]
+    diagnosis = diagnose(load(tmp_path / "new"))
+    assert [(stuck.context, stuck.reason) for stuck in diagnosis.stuck] == [(3, "lost the target")]
+    assert "at level 0 in window 61, at level" in diagnosis.stuck[0].evidence
+    assert "60 windows from window 61 on." in diagnosis.sentences()[0]

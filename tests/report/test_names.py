@@ -5,7 +5,7 @@ import pytest
 
 from scout_rl.report.build import report
 from scout_rl.report.measure.conditions import group
-from scout_rl.report.measure.names import LONGEST, file_names, told_apart
+from scout_rl.report.measure.names import LONGEST, distinct_labels, file_names
 from tests.report.planted import blocks_of, config, write_compact, written
 
 AT = np.arange(0, 121, 20)
@@ -13,8 +13,8 @@ FLAT = {"all": np.full(len(AT), 0.5)}
 
 
 def from_policies(folder, seed, source, fallback=""):
-    told = {"ladder": "policy", "ladder_from": source, "ladder_fallback": fallback}
-    return written(folder, "doorkey-16", "scout", seed, FLAT, **told)
+    run_config = {"ladder": "policy", "ladder_from": source, "ladder_fallback": fallback}
+    return written(folder, "doorkey-16", "scout", seed, FLAT, **run_config)
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,11 @@ def test_a_seed_elsewhere_joins_nothing(tmp_path, one, other):
 def test_blocks_that_differ_in_a_long_value_have_titles_and_files_of_their_own(tmp_path):
     for letter, value in (("a", 0.25), ("b", 0.75)):
         for seed in (100, 101):
-            told = config("doorkey", seed=seed, ladder="policy", ladder_from=f"out/campaign-{letter}/target/{seed}")
+            run_config = config(
+                "doorkey", seed=seed, ladder="policy", ladder_from=f"out/campaign-{letter}/target/{seed}"
+            )
             groups = {"all": np.full(len(AT), value)}
-            write_compact(tmp_path / "runs" / letter / f"{seed}.npz", told, groups)
+            write_compact(tmp_path / "runs" / letter / f"{seed}.npz", run_config, groups)
     text = report([tmp_path / "runs"], tmp_path / "out").read_text()
     for letter, final in (("a", "0.25"), ("b", "0.75")):
         name = f"doorkey-policy-ladder-ladder-from-out-campaign-{letter}-target-seed"
@@ -63,10 +65,10 @@ def test_blocks_that_differ_in_a_long_value_have_titles_and_files_of_their_own(t
 
 
 def test_a_source_is_named_only_where_nothing_else_tells_blocks_apart(tmp_path):
-    told = {"ladder": "policy", "learner": {"gamma": 0.9}}
+    run_config = {"ladder": "policy", "learner": {"gamma": 0.9}}
     runs = [
         from_policies(tmp_path, 100, "runs/a/target/100"),
-        written(tmp_path, "doorkey-16", "scout", 100, FLAT, ladder_from="runs/b/target/100", **told),
+        written(tmp_path, "doorkey-16", "scout", 100, FLAT, ladder_from="runs/b/target/100", **run_config),
     ]
     assert [b.label for b in blocks_of(runs)] == ["doorkey-16 (policy ladder)", "doorkey-16 (policy ladder, gamma 0.9)"]
 
@@ -81,8 +83,8 @@ def test_signs_and_long_titles_keep_their_files(tmp_path):
     long = file_names(["z" * 300 + "a", "z" * 300 + "b", "★"])
     assert long == ["z" * LONGEST, "z" * LONGEST + "-2", "unnamed"]
     for gain in (-1.5, 1.5):
-        told = config("doorkey", learner={"gain": gain})
-        write_compact(tmp_path / f"runs/{gain}.npz", told, {"all": np.full(len(AT), (gain + 1.5) / 3)})
+        run_config = config("doorkey", learner={"gain": gain})
+        write_compact(tmp_path / f"runs/{gain}.npz", run_config, {"all": np.full(len(AT), (gain + 1.5) / 3)})
     report([tmp_path / "runs"], tmp_path / "out")
     finals = [(tmp_path / f"out/tables/doorkey-gain-1.5{n}-success.csv").read_text() for n in ("", "-2")]
     assert [text.splitlines()[1].split(",")[2] for text in finals] == ["0.00", "1.00"]
@@ -98,6 +100,6 @@ def test_conditions_that_differ_far_behind_the_point_can_be_told_apart(tmp_path)
 
 
 def test_equal_titles_get_a_hash():
-    one, other, third = told_apart(["a", "a", "b"], ["x", "y", "z"])
+    one, other, third = distinct_labels(["a", "a", "b"], ["x", "y", "z"])
     assert (one[:3], other[:3], third) == ("a #", "a #", "b")
     assert one != other

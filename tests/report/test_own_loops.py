@@ -8,7 +8,7 @@ import pytest
 
 from scout_rl import Curriculum, rules
 from scout_rl.cli import main
-from scout_rl.report.measure.conditions import group, named
+from scout_rl.report.measure.conditions import group, with_names
 from scout_rl.report.measure.metrics import summarise
 from scout_rl.report.read.runs import find, load
 
@@ -35,14 +35,14 @@ def test_two_folders_with_the_default_seed_are_two_conditions(tmp_path):
     loop(tmp_path / "rep/ppo", 1.0)
     loop(tmp_path / "rep/sac", 0.5)
     assert main(["report", str(tmp_path / "rep"), "-o", str(tmp_path / "out")]) == 0
-    found = table(tmp_path / "out")
-    assert list(found) == ["ppo", "sac"]
-    assert [found[name]["n"] for name in found] == ["1", "1"]
-    assert [found[name]["final"] for name in found] == ["1.00", "1.00"]
-    assert (found["ppo"]["final near"], found["sac"]["worst final"]) == ("1.00", "1.00")
+    rows = table(tmp_path / "out")
+    assert list(rows) == ["ppo", "sac"]
+    assert [rows[name]["n"] for name in rows] == ["1", "1"]
+    assert [rows[name]["final"] for name in rows] == ["1.00", "1.00"]
+    assert (rows["ppo"]["final near"], rows["sac"]["worst final"]) == ("1.00", "1.00")
     # all near ones at window 10, all far ones at 20 against 20 and 40: areas 35/40 and 25/40, worst 25/40 and 10/40
-    assert found["sac"]["Δ ppo − rule [95%]"] == "+0.375"
-    assert "paper" not in next(iter(found.values()))
+    assert rows["sac"]["Δ ppo − rule [95%]"] == "+0.375"
+    assert "paper" not in next(iter(rows.values()))
     page = (tmp_path / "out/index.html").read_text()
     assert "nothing is compared" not in page
     assert "<svg" in page
@@ -53,26 +53,26 @@ def test_seeds_of_one_name_are_averaged_and_paired(tmp_path):
     for seed in range(6):
         loop(tmp_path / f"rep/ppo/{seed}", 1.0 + seed / 100)
         loop(tmp_path / f"rep/sac-{seed}", 0.5, name="sac", seed=seed)
-    runs = named([summarise(load(path)) for path in find([tmp_path / "rep"])])
+    runs = with_names([summarise(load(path)) for path in find([tmp_path / "rep"])])
     (block,) = group(runs)
     assert {c.label: c.seeds for c in block.conditions} == {"ppo": list(range(6)), "sac": list(range(6))}
     assert main(["report", str(tmp_path / "rep"), "-o", str(tmp_path / "out")]) == 0
-    found = table(tmp_path / "out")
-    assert (found["sac"]["n"], found["sac"]["wins"]) == ("6", "6/6")
+    rows = table(tmp_path / "out")
+    assert (rows["sac"]["n"], rows["sac"]["wins"]) == ("6", "6/6")
     assert "ppo&#x27;s worst-group AUC is higher than that of sac" in (tmp_path / "out/index.html").read_text()
 
 
 def test_rules_under_one_name_are_told_apart(tmp_path):
     loop(tmp_path / "a", 1.0, name="mine")
     loop(tmp_path / "b", 0.5, name="mine", rule=rules.Target())
-    (block,) = group(named([summarise(load(path)) for path in find([tmp_path])]))
+    (block,) = group(with_names([summarise(load(path)) for path in find([tmp_path])]))
     assert [c.label for c in block.conditions] == ["mine: scout", "mine: target"]
 
 
 def test_seeds_alone_need_no_name(tmp_path):
     for seed in (0, 1):
         loop(tmp_path / f"{seed}", 1.0)
-    (block,) = group(named([summarise(load(path)) for path in find([tmp_path])]))
+    (block,) = group(with_names([summarise(load(path)) for path in find([tmp_path])]))
     assert {c.label: c.seeds for c in block.conditions} == {"scout": [0, 1]}
 
 
@@ -86,7 +86,7 @@ def test_the_same_name_and_seed_twice_is_refused(tmp_path, capsys):
 def test_other_held_out_contexts_are_another_comparison(tmp_path):
     loop(tmp_path / "a", 1.0)
     loop(tmp_path / "b", 1.0, groups=None)
-    blocks = group(named([summarise(load(path)) for path in find([tmp_path])]))
+    blocks = group(with_names([summarise(load(path)) for path in find([tmp_path])]))
     assert [b.label for b in blocks] == [
         "log_dir (held_out 20 contexts of all)",
         "log_dir (held_out 20 contexts of near, far)",
@@ -109,6 +109,6 @@ def test_faked_evaluations_are_refused(tmp_path, capsys, change, sentence):
     change(rows)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert main(["report", str(tmp_path / "a"), "-o", str(tmp_path / "out")]) == 2
-    said = capsys.readouterr().err
-    assert f"{path} is damaged: " in said
-    assert sentence in said
+    message = capsys.readouterr().err
+    assert f"{path} is damaged: " in message
+    assert sentence in message

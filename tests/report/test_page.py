@@ -25,8 +25,8 @@ def planted(tmp_path_factory):
     """A run folder of SCOUT with two groups, compact records of two rules without a frontier, and someone's log_dir."""
     folder = tmp_path_factory.mktemp("page")
     play(folder / "runs/scout", steadily(lambda c: 1.0, every=12), n_contexts=12, windows=120, rollouts=12)
-    told = config(seed=100, constants=rules.Scout().constants())
-    as_run_folder(folder / "runs/scout", told, {"near": curve(40, at=AT), "far": curve(80, at=AT)})
+    run_config = config(seed=100, constants=rules.Scout().constants())
+    as_run_folder(folder / "runs/scout", run_config, {"near": curve(40, at=AT), "far": curve(80, at=AT)})
     groups = {"near": curve(20, at=AT), "far": curve(100, final=0.5, at=AT)}
     for rule in ("anneal", "random"):
         write_compact(folder / f"runs/{rule}.npz", config(rule=rule), groups, n_contexts=12, bank="cd" * 32)
@@ -48,11 +48,11 @@ def test_what_lies_beside_the_page(page):
 
 def test_the_page_names_every_config_and_version(page):
     text = page.read_text()
-    told = json.loads(re.search(r'id="runs">(.*?)</script>', text, re.S)[1])
-    assert len(told["runs"]) == 3
-    for run in told["runs"]:
-        assert told["configs"][run["config"]]["rule"] == run["rule"]
-        assert told["versions"][run["versions"]]["python"] == "3.12.0"
+    payload = json.loads(re.search(r'id="runs">(.*?)</script>', text, re.S)[1])
+    assert len(payload["runs"]) == 3
+    for run in payload["runs"]:
+        assert payload["configs"][run["config"]]["rule"] == run["rule"]
+        assert payload["versions"][run["versions"]]["python"] == "3.12.0"
     assert "Nothing may be concluded about" in text
 
 
@@ -64,8 +64,8 @@ def test_nothing_on_the_page_leads_outside(page):
 
 
 def test_text_from_records_cannot_become_markup(tmp_path):
-    told = config(rule="scout", setting="<script>alert(1)</script>")
-    write_compact(tmp_path / "<b>.npz", told, {"</script><i>": curve(40, at=AT)})
+    run_config = config(rule="scout", setting="<script>alert(1)</script>")
+    write_compact(tmp_path / "<b>.npz", run_config, {"</script><i>": curve(40, at=AT)})
     text = report([tmp_path], tmp_path / "out").read_text()
     assert "<script>alert" not in text
     assert "<i>" not in text.split('id="runs">')[1]
@@ -75,8 +75,8 @@ def test_text_from_records_cannot_become_markup(tmp_path):
 def test_an_unfinished_run_is_shown_and_counted_nowhere(planted, tmp_path):
     for name, windows in (("whole", 120), ("half", 100)):
         play(tmp_path / name, steadily(lambda c: 1.0), n_contexts=6, windows=windows, rollouts=4)
-        told = config(seed=100 if name == "whole" else 101, constants=rules.Scout().constants())
-        as_run_folder(tmp_path / name, told, {"all": curve(60, at=AT)})
+        run_config = config(seed=100 if name == "whole" else 101, constants=rules.Scout().constants())
+        as_run_folder(tmp_path / name, run_config, {"all": curve(60, at=AT)})
     text = report([tmp_path / "whole", tmp_path / "half"], tmp_path / "out").read_text()
     assert "1 not finished and in no table" in text
     assert "100 of 120: not finished, in no table" in text
@@ -91,15 +91,15 @@ def test_the_reasons_behind_moves(planted):
     assert len(evidence) > 20
     for i in range(len(evidence)):
         window, context, _, level = (column[i] for column in run.moves)
-        mine = (run.played.context == context) & (run.played.level == level) & (run.played.window <= window)
-        outcomes = run.played.success[mine]
+        mine = (run.rollouts.context == context) & (run.rollouts.level == level) & (run.rollouts.window <= window)
+        outcomes = run.rollouts.success[mine]
         assert (evidence[i], known[i], won[i]) == (len(outcomes), min(10, len(outcomes)), outcomes[-10:].sum())
 
 
-def as_the_page_plays(told, run):
+def as_the_page_plays(encoded, run):
     """The frontier of every window, from the stored moves alone."""
-    raw, arrays, at = zlib.decompress(base64.b64decode(told["data"])), {}, 0
-    for name, size, length in told["layout"]:
+    raw, arrays, at = zlib.decompress(base64.b64decode(encoded["data"])), {}, 0
+    for name, size, length in encoded["layout"]:
         arrays[name] = np.frombuffer(raw, f"<u{size}", length, at).astype(int)
         at += size * length
     now = arrays.get("start", np.full(run.about.n_contexts, run.about.n_levels - 1)).copy()
@@ -125,15 +125,15 @@ def test_the_stored_moves_are_the_frontier(tmp_path, rule, skips):
 
 
 def test_a_rule_without_a_frontier_is_drawn_by_what_it_trained(planted):
-    told = encode(load(planted / "runs/random.npz"), detailed=True)
-    assert {"width", "mean", "tried", "won"} <= {name for name, *_ in told["layout"]}
+    encoded = encode(load(planted / "runs/random.npz"), detailed=True)
+    assert {"width", "mean", "tried", "won"} <= {name for name, *_ in encoded["layout"]}
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    found = Browser(tmp_path_factory.mktemp("profile"))
-    yield found
-    found.close()
+    chromium = Browser(tmp_path_factory.mktemp("profile"))
+    yield chromium
+    chromium.close()
 
 
 def over(browser, share_x, share_y):
@@ -171,16 +171,16 @@ def test_the_page_in_a_browser(browser, page, planted, tmp_path):
     # hover: a window in which context 4 moved says which way, and on what
     move = int(np.flatnonzero(run.moves.context == 4)[0])
     window, level = int(run.moves.window[move]), int(run.moves.from_level[move])
-    said = over(browser, (window + 0.5) / 120, 4.5 / 12)
-    assert said[0] == f"window {window + 1}, context 4, near"
-    assert said[1] == f"level {level - 1}"
-    assert said[2] == f"event: advance from level {level} to {level - 1}"
+    lines = over(browser, (window + 0.5) / 120, 4.5 / 12)
+    assert lines[0] == f"window {window + 1}, context 4, near"
+    assert lines[1] == f"level {level - 1}"
+    assert lines[2] == f"event: advance from level {level} to {level - 1}"
     evidence, known, won = (column[move] for column in evidence_of_moves(run))
-    assert said[3] == f"reason: {won} of the last {known} rollouts from level {level} succeeded ({evidence} so far)"
+    assert lines[3] == f"reason: {won} of the last {known} rollouts from level {level} succeeded ({evidence} so far)"
 
     # and one in which it did not says why not, in the rule's own word
-    said = over(browser, 2.5 / 120, 4.5 / 12)
-    assert said[1:] == ["level 4", "event: none yet", "reason: gathering, too few rollouts at this level yet"]
+    lines = over(browser, 2.5 / 120, 4.5 / 12)
+    assert lines[1:] == ["level 4", "event: none yet", "reason: gathering, too few rollouts at this level yet"]
 
     # keys
     browser.value("document.getElementById('heat').focus()")
@@ -190,9 +190,9 @@ def test_the_page_in_a_browser(browser, page, planted, tmp_path):
     # another run, without a frontier
     browser.value("document.getElementById('next').click()")
     browser.until("document.body.dataset.drawn.endsWith('anneal.npz')")
-    said = over(browser, 0.5, 0.5)
-    assert "event: none, anneal has no frontier" in said
-    assert "rollouts succeeded in" in said[-1] or "not drawn here" in said
+    lines = over(browser, 0.5, 0.5)
+    assert "event: none, anneal has no frontier" in lines
+    assert "rollouts succeeded in" in lines[-1] or "not drawn here" in lines
     assert '"rule": "anneal"' in browser.value("document.getElementById('config').textContent")
 
     # light and dark, narrow and wide: nothing runs out of the page, text stays readable
@@ -232,9 +232,9 @@ def test_a_map_that_begins_in_the_middle_of_a_run(browser, tmp_path):
     browser.until("document.body.dataset.drawn")
     browser.value("(s => { s.value = 'bank'; s.dispatchEvent(new Event('change')); })(document.getElementById('sort'))")
     for context in (1, 4):
-        said = over(browser, 0.5 / 40, (context + 0.5) / 6)
-        assert said[0] == f"window 51, context {context}"
-        assert said[1] == ("level 4" if before[context] else "level 0 (target start)")
+        lines = over(browser, 0.5 / 40, (context + 0.5) / 6)
+        assert lines[0] == f"window 51, context {context}"
+        assert lines[1] == ("level 4" if before[context] else "level 0 (target start)")
     assert over(browser, 39.5 / 40, 0.5 / 6)[0] == "window 90, context 0"
     assert browser.errors == []
 
@@ -248,9 +248,11 @@ def easy_half(curriculum, windows):
 
 @needs_chromium
 def test_a_page_with_a_run_that_has_just_started(browser, planted, tmp_path):
-    told = config(seed=101, constants=rules.Scout().constants())
+    run_config = config(seed=101, constants=rules.Scout().constants())
     as_run_folder(
-        play(tmp_path / "started", steadily(lambda c: 1.0), n_contexts=6, windows=0), told, {"all": curve(60, at=AT)}
+        play(tmp_path / "started", steadily(lambda c: 1.0), n_contexts=6, windows=0),
+        run_config,
+        {"all": curve(60, at=AT)},
     )
     for name in ("evaluations", "metrics", "timing"):
         (tmp_path / f"started/{name}.jsonl").write_bytes(b"")
@@ -272,8 +274,8 @@ def test_a_move_of_several_levels_in_a_browser(browser, tmp_path):
     browser.open(report([tmp_path / "run"], tmp_path / "out"))
     browser.until("document.body.dataset.drawn")
     window = int(run.moves.window[0])
-    said = over(browser, (window + 0.5) / 40, 0.5)
-    assert said[1:3] == ["level 10", "event: advance from level 14 to 10"]
+    lines = over(browser, (window + 0.5) / 40, 0.5)
+    assert lines[1:3] == ["level 10", "event: advance from level 14 to 10"]
     assert browser.errors == []
 
 

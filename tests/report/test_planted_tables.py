@@ -12,7 +12,7 @@ from scout_rl.report.measure.comparison import (
     evaluated,
     mechanism_table,
     scores,
-    with_family,
+    with_holm,
 )
 from scout_rl.report.measure.conclusions import conclude
 from scout_rl.report.measure.conditions import group
@@ -38,12 +38,12 @@ def block(tmp_path_factory):
     runs = []
     for k, seed in enumerate(SEEDS):
         easy = curve(20, at=AT)
-        told = {
+        curves_by_rule = {
             "scout": {"easy": easy, "hard": curve(40 + 20 * (k % 2), at=AT)},
             "anneal": {"easy": easy, "hard": curve(100, final=0.2, at=AT)},
             "random": {"easy": easy, "hard": curve(60, final=0.9, at=AT)},
         }
-        for rule, groups in told.items():
+        for rule, groups in curves_by_rule.items():
             if (rule, seed) == ("random", 105):
                 continue
             frontier = staircase(120, 10, every=np.repeat([10, 20], 5)) if rule == "scout" else None
@@ -54,12 +54,12 @@ def block(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def found(block):
-    return with_family([scores(block)])[0]
+def block_scores(block):
+    return with_holm([scores(block)])[0]
 
 
-def test_the_known_numbers(found):
-    scout, anneal, random = found
+def test_the_known_numbers(block_scores):
+    scout, anneal, random = block_scores
     assert scout.worst_auc.tolist() == pytest.approx([area(40), area(60)] * 3)
     assert anneal.worst_auc.tolist() == pytest.approx([area(100, 0.2)] * 6)
     assert anneal.auc.tolist() == pytest.approx([(area(20) + area(100, 0.2)) / 2] * 6)
@@ -72,8 +72,8 @@ def test_the_known_numbers(found):
     assert scout.paired is None
 
 
-def test_the_table_as_printed(block, found):
-    table = comparison_table(block, found)
+def test_the_table_as_printed(block, block_scores):
+    table = comparison_table(block, block_scores)
     assert table.column("rule") == ["scout", "anneal", "random"]
     assert table.column("n") == ["6", "6", "5 of 6 (no 105)"]
     assert table.column("final hard") == ["1.00 ± 0.00", "0.20 ± 0.00", "0.90 ± 0.00"]
@@ -95,8 +95,8 @@ def test_the_table_as_printed(block, found):
     assert "bootstrap fraction" not in training.header  # no ladder is from policies
 
 
-def test_three_forms_of_one_table(block, found):
-    table = comparison_table(block, found)
+def test_three_forms_of_one_table(block, block_scores):
+    table = comparison_table(block, block_scores)
     read = list(csv.reader(io.StringIO(as_csv(table))))
     assert read == [table.header, *table.rows]
     rows = [line for line in markdown(table).splitlines() if line.startswith("|")]
@@ -117,12 +117,12 @@ def test_awkward_text_survives():
         Table("t", ["a", "b"], [["1"]])
 
 
-def test_the_figure_data(block, found):
+def test_the_figure_data(block, block_scores):
     curves = {band.label: band for band in figure_data.learning_curves(block, worst=True)}
     assert curves["anneal"].mean[-1] == pytest.approx(0.2)
     assert curves["scout"].mean[1] == pytest.approx((20 / 40 + 20 / 60) / 2)
     assert curves["scout"].deviation[1] == pytest.approx(np.std([1 / 2, 1 / 3] * 3, ddof=1))
-    dots = {row.label: row for row in figure_data.worst_group_dots(found, np.median)}
+    dots = {row.label: row for row in figure_data.worst_group_dots(block_scores, np.median)}
     assert dots["scout"].middle == pytest.approx((area(40) + area(60)) / 2)
     assert len(dots["random"].values) == 5
     final = figure_data.final_by_group(block)
@@ -133,16 +133,16 @@ def test_the_figure_data(block, found):
     assert frontier.mean[frontier.x.tolist().index(11)] == 3.5
     (spread,) = figure_data.frontier_bands(block.conditions[0], "dispersion")
     assert spread.mean[spread.x.tolist().index(11)] == 1
-    masked = {p.label: p for p in figure_data.aggregate_against_worst(found)}
+    masked = {p.label: p for p in figure_data.aggregate_against_worst(block_scores)}
     assert masked["anneal"].x[0] > masked["anneal"].y[0]
-    assert [p.label for p in figure_data.reversals_against_worst(found)] == ["scout"]
+    assert [p.label for p in figure_data.reversals_against_worst(block_scores)] == ["scout"]
     assert figure_data.frontier_bands(block.conditions[1], "frontier_mean") == []
 
 
-def test_figures_are_the_same_each_time_and_tell_rules_apart_without_colour(block, found, tmp_path):
-    drawn = {figure.name: figure for figure in figures.draw_all(block, found)}
+def test_figures_are_the_same_each_time_and_tell_rules_apart_without_colour(block, block_scores, tmp_path):
+    drawn = {figure.name: figure for figure in figures.draw_all(block, block_scores)}
     assert set(drawn) == {"curves", "worst-curves", "worst-auc", "final", "frontier", "dispersion", "masking"}
-    again = {figure.name: figure for figure in figures.draw_all(block, found)}
+    again = {figure.name: figure for figure in figures.draw_all(block, block_scores)}
     assert drawn["curves"].svg == again["curves"].svg
     lines = drawn["curves"].drawn.axes[0].get_lines()
     assert len({(line.get_linestyle(), line.get_marker()) for line in lines}) == 3
@@ -156,20 +156,20 @@ def test_figures_are_the_same_each_time_and_tell_rules_apart_without_colour(bloc
     assert 'id="axes_1"' not in inline
 
 
-def test_the_sentence(block, found):
-    said = " ".join(conclude(block, found))
-    assert "SCOUT's worst-group AUC is higher than that of anneal (+0.6" in said
-    assert "n = 6" in said
-    assert "No sign test survives the Holm-Bonferroni correction" in said
-    assert "SCOUT against itself on disjoint halves" in said
-    few = [s if s.paired is None else s._replace(paired=s.paired._replace(n=4)) for s in found]
+def test_the_sentence(block, block_scores):
+    text = " ".join(conclude(block, block_scores))
+    assert "SCOUT's worst-group AUC is higher than that of anneal (+0.6" in text
+    assert "n = 6" in text
+    assert "No sign test survives the Holm-Bonferroni correction" in text
+    assert "SCOUT against itself on disjoint halves" in text
+    few = [s if s.paired is None else s._replace(paired=s.paired._replace(n=4)) for s in block_scores]
     assert "Nothing may be concluded about anneal (4), random (4)" in " ".join(conclude(block, few))
-    unclear = s_with(found[1], low=-0.1)
-    assert "No difference can be told from anneal" in " ".join(conclude(block, [found[0], unclear]))
-    worse = s_with(found[1], low=-0.3, high=-0.1)
-    assert "is lower than that of anneal" in " ".join(conclude(block, [found[0], worse]))
-    assert "nothing is compared" in conclude(block, found[:1])[0]
-    assert "No SCOUT run" in conclude(block, found[1:])[0]
+    unclear = s_with(block_scores[1], low=-0.1)
+    assert "No difference can be told from anneal" in " ".join(conclude(block, [block_scores[0], unclear]))
+    worse = s_with(block_scores[1], low=-0.3, high=-0.1)
+    assert "is lower than that of anneal" in " ".join(conclude(block, [block_scores[0], worse]))
+    assert "nothing is compared" in conclude(block, block_scores[:1])[0]
+    assert "No SCOUT run" in conclude(block, block_scores[1:])[0]
 
 
 def s_with(score, **bounds):

@@ -35,10 +35,10 @@ def plant(folder, setting, rule, final, constants=None, seeds=SEEDS, **others):
     """Runs with a flat held-out curve; their folder."""
     constants = own_constants(setting, rule) if constants is None else constants
     for seed in seeds:
-        told = config(setting=setting, rule=rule, seed=seed, constants=constants, **others)
+        run_config = config(setting=setting, rule=rule, seed=seed, constants=constants, **others)
         name = "-".join(map(str, (setting, rule, constants.get("N_stale"), others.get("ladder", ""), seed)))
         frontier = staircase(120, 10, every=np.full(10, 20 + seed % 3)) if rule == "scout" else None
-        write_compact(folder / f"{name}.npz", told, {"all": np.full(len(AT), final)}, frontier=frontier)
+        write_compact(folder / f"{name}.npz", run_config, {"all": np.full(len(AT), final)}, frontier=frontier)
     return folder
 
 
@@ -58,17 +58,20 @@ def swept(tmp_path):
 
 def test_a_sweep_does_not_move_the_reference(swept):
     (block,) = blocks_in(swept)
-    found = scores(block)
-    assert [s.condition.label for s in found] == ["scout (N_stale 4)", "scout (N_stale 0)", "anneal"]
-    said = conclude(block, found)
-    assert "SCOUT's AUC is lower than that of scout (N_stale 0) (-0.50 [-0.50, -0.50], n = 6); anneal (-0.25" in said[0]
-    assert not any("higher" in sentence for sentence in said)
-    table = comparison_table(block, found)
+    block_scores = scores(block)
+    assert [s.condition.label for s in block_scores] == ["scout (N_stale 4)", "scout (N_stale 0)", "anneal"]
+    sentences = conclude(block, block_scores)
+    assert (
+        "SCOUT's AUC is lower than that of scout (N_stale 0) (-0.50 [-0.50, -0.50], n = 6); anneal (-0.25"
+        in sentences[0]
+    )
+    assert not any("higher" in sentence for sentence in sentences)
+    table = comparison_table(block, block_scores)
     assert table.column("Δ SCOUT − rule [95%]")[0] == "(reference)"
     assert table.column("Δ SCOUT − rule [95%]")[2].startswith("-0.250")
     assert table.column("paper")[0] != "–"
     assert table.column("paper")[1] == "–"  # the paper's number is not of another N_stale
-    (drawn,) = [figure for figure in draw_all(block, found) if figure.name == "frontier"]
+    (drawn,) = [figure for figure in draw_all(block, block_scores) if figure.name == "frontier"]
     assert "under scout (N_stale 4)," in drawn.caption
 
 
@@ -83,15 +86,17 @@ def test_a_variant_in_its_place_is_named(tmp_path):
     plant(tmp_path / "runs", "doorkey-limited", "scout", 0.75, SWEPT)
     plant(tmp_path / "runs", "doorkey-limited", "anneal", 0.5)
     (block,) = blocks_in(tmp_path / "runs")
-    found = scores(block)
-    said = conclude(block, found)
-    assert said[0] == ("There is no SCOUT with its own constants here: everything is compared with scout (N_stale 0).")
-    assert "scout (N_stale 0)'s AUC is higher than that of anneal" in said[1]
-    assert not any("SCOUT" in sentence for sentence in said[1:])
-    table = comparison_table(block, found)
+    block_scores = scores(block)
+    sentences = conclude(block, block_scores)
+    assert sentences[0] == (
+        "There is no SCOUT with its own constants here: everything is compared with scout (N_stale 0)."
+    )
+    assert "scout (N_stale 0)'s AUC is higher than that of anneal" in sentences[1]
+    assert not any("SCOUT" in sentence for sentence in sentences[1:])
+    table = comparison_table(block, block_scores)
     assert table.column("rule")[0] == "scout (N_stale 0)"
     assert "Δ scout (N_stale 0) − rule [95%]" in table.header
-    assert conclude(block, found[:1]) == ["scout (N_stale 0) alone: the table describes, nothing is compared."]
+    assert conclude(block, block_scores[:1]) == ["scout (N_stale 0) alone: the table describes, nothing is compared."]
     text = report([tmp_path / "runs"], tmp_path / "out", catalogue=CATALOGUE).read_text()
     assert "SCOUT&#x27;s AUC" not in text
     assert "SCOUT − rule" not in text

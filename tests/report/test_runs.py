@@ -10,8 +10,8 @@ from scout_rl.records.compact import pack
 from scout_rl.report.measure.conditions import group
 from scout_rl.report.measure.metrics import summarise
 from scout_rl.report.read.labels import read_labels
-from scout_rl.report.read.replay import WORDS, replay
 from scout_rl.report.read.runs import find, load
+from scout_rl.report.read.statuses import WORDS, window_statuses
 from tests.report.planted import config, curve, load_labelled, played_folder, staircase, write_compact
 
 
@@ -25,7 +25,7 @@ def test_a_folder_and_its_compact_record_are_the_same_run(folder, tmp_path):
     pack(folder, tmp_path / "run.npz")
     one, other = load(folder), load(tmp_path / "run.npz")
     for name in ("window", "context", "level", "success"):
-        assert np.array_equal(getattr(one.played, name), getattr(other.played, name)), name
+        assert np.array_equal(getattr(one.rollouts, name), getattr(other.rollouts, name)), name
     for name in ("window", "context", "kind", "from_level"):
         assert np.array_equal(getattr(one.moves, name), getattr(other.moves, name)), name
     assert np.array_equal(one.frontier, other.frontier)
@@ -54,7 +54,7 @@ def test_a_log_dir_is_the_same_but_for_what_it_does_not_know(folder, tmp_path):
 def test_the_replay_gives_the_rules_own_words(folder):
     """Replayed from a record's outcomes alone, frontiers fit and every recorded move is where the words say."""
     run = load(folder)
-    status = replay(run)
+    status = window_statuses(run)
     moved = np.isin(status, [WORDS.index(w) for w in ("advanced", "retreated", "probed")])
     assert sorted(zip(*np.nonzero(moved), strict=True)) == sorted(zip(run.moves.window, run.moves.context, strict=True))
     assert (status[0] == WORDS.index("gathering")).all()
@@ -65,7 +65,7 @@ def test_a_replay_of_other_constants_is_refused(folder, tmp_path):
     about = json.loads((tmp_path / "changed/run.json").read_text())
     about["config"]["constants"]["n_min"] = 3
     (tmp_path / "changed/run.json").write_text(json.dumps(about))
-    assert replay(load(tmp_path / "changed")) is None
+    assert window_statuses(load(tmp_path / "changed")) is None
 
 
 def test_find_does_not_look_inside_runs(folder, tmp_path):
@@ -96,7 +96,7 @@ def test_what_is_no_record_is_one_sentence(tmp_path):
     with pytest.raises(ValueError, match=r"broken.run\.json is damaged: Expecting"):
         load(tmp_path / "broken")
     (tmp_path / "labels.json").write_text('["a", "b"]')
-    with pytest.raises(ValueError, match="must hold a list of 3 group names, one a context, and holds a list of 2"):
+    with pytest.raises(ValueError, match="must hold a list of 3 group names, one per context, and holds a list of 2"):
         read_labels(tmp_path / "labels.json", 3)
 
 
@@ -149,20 +149,20 @@ def test_a_policy_ladders_own_source_does_not_part_seeds(tmp_path):
         (102, "elsewhere"),
     ):
         fallback = f"results/doorkey/scout/{seed}"
-        told = config(seed=seed, ladder="policy", ladder_from=source, ladder_fallback=fallback)
-        runs.append(summarise(load(write_compact(tmp_path / f"{seed}.npz", told, groups))))
+        run_config = config(seed=seed, ladder="policy", ladder_from=source, ladder_fallback=fallback)
+        runs.append(summarise(load(write_compact(tmp_path / f"{seed}.npz", run_config, groups))))
     assert sorted(len(c.runs) for b in group(runs) for c in b.conditions) == [1, 2]
 
 
 def test_a_label_says_a_presets_name_and_not_its_constants(tmp_path):
     groups = {"all": curve(60, at=range(0, 121, 20))}
-    told = [
+    configs = [
         config(learner={"gamma": 0.98}),
         config(learner={"gamma": 0.99}, preset="paper"),
         config(learner={"gamma": 0.99, "batch": 64}, preset="paper"),
         config(learner={"gamma": 0.98}, ladder="policy", ladder_from="runs/a/0"),
     ]
-    runs = [summarise(load(write_compact(tmp_path / f"{i}.npz", t, groups))) for i, t in enumerate(told)]
+    runs = [summarise(load(write_compact(tmp_path / f"{i}.npz", t, groups))) for i, t in enumerate(configs)]
     names = [block.label.removeprefix(block.setting) for block in group(runs)]
     assert names == ["", " (paper)", " (paper, batch 64)", " (policy ladder)"]
 
@@ -181,15 +181,15 @@ def test_a_planted_frontier_summarised(tmp_path):
     every = np.repeat([10, 20], 5)
     frontier = staircase(120, 10, every=every)
     path = write_compact(tmp_path / "x.npz", config(), {"all": curve(60, at=range(0, 121, 20))}, frontier=frontier)
-    found = summarise(load_labelled(path, (("fast", "slow"), np.repeat([0, 1], 5))))
+    summary = summarise(load_labelled(path, (("fast", "slow"), np.repeat([0, 1], 5))))
     # fast: 9 windows at level 4, 10 at 3, 2 and 1, then 81 at 0; slow: 19, 20, 20, 20, 41
-    assert found.level_share.tolist() == pytest.approx(np.array([81 + 41, 30, 30, 30, 28]) / 240)
-    assert found.reversals == 0
-    assert found.at_target == 1
-    assert found.frontier_mean["fast"][10] == 3
-    assert found.frontier_mean["slow"][10] == 4
-    assert not found.dispersion["fast"].any()
+    assert summary.level_share.tolist() == pytest.approx(np.array([81 + 41, 30, 30, 30, 28]) / 240)
+    assert summary.reversals == 0
+    assert summary.at_target == 1
+    assert summary.frontier_mean["fast"][10] == 3
+    assert summary.frontier_mean["slow"][10] == 4
+    assert not summary.dispersion["fast"].any()
     whole = summarise(load(path))
     assert whole.dispersion["all"][10] == 1  # half at 3, half at 4
     # 0.9 is first reached at window 60 (curve 1.0), and holds
-    assert (found.solved_window, found.solved_steps, found.solved_seconds) == (60, 60_000, pytest.approx(30.0))
+    assert (summary.solved_window, summary.solved_steps, summary.solved_seconds) == (60, 60_000, pytest.approx(30.0))

@@ -48,11 +48,11 @@ def thousand(folder):
             for rule in RULES:
                 if len(paths) == 1000:
                     return paths
-                told = config(setting=setting, rule=rule, seed=seed, windows=WINDOWS, episodes=16)
+                run_config = config(setting=setting, rule=rule, seed=seed, windows=WINDOWS, episodes=16)
                 groups = {"easy": curve(rng.uniform(100, 500), at=at), "hard": curve(rng.uniform(500, 3000), at=at)}
                 frontier = wandering(rng) if rule in FRONTIERS else None
                 path = folder / setting / rule / f"{seed}.npz"
-                paths.append(write_compact(path, told, groups, frontier=frontier, n_contexts=CONTEXTS))
+                paths.append(write_compact(path, run_config, groups, frontier=frontier, n_contexts=CONTEXTS))
     return paths
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scout_rl.bench.reproduction.durations import durations_table, made_on
+from scout_rl.bench.reproduction.durations import describe_machine, durations_table
 from scout_rl.report.build import report
 from scout_rl.report.measure.comparison import bootstrap_fraction, evaluated, mechanism_table
 from scout_rl.report.measure.conditions import group
@@ -27,9 +27,9 @@ def written(path, seed, hard, **others):
     """One seed: the hard group as given, the easy one solved from window 20 on."""
     about = {name: others.pop(name) for name in ("ladder_about", "ran_on", "seconds") if name in others}
     groups = {"easy": np.array([0.0] + [1.0] * 6), "hard": np.array(hard)}
-    told = config(seed=seed, **others)
+    run_config = config(seed=seed, **others)
     about = {"ladder" if name == "ladder_about" else name: value for name, value in about.items()}
-    return summarise(load(write_compact(path / f"{len(list(path.iterdir()))}.npz", told, groups, **about)))
+    return summarise(load(write_compact(path / f"{len(list(path.iterdir()))}.npz", run_config, groups, **about)))
 
 
 def only(runs):
@@ -79,10 +79,10 @@ def test_bootstrap_fractions(tmp_path):
     """0.25 and 0.5 over two seeds, beside R_self; runs with a hand-built ladder have none."""
     runs = []
     for seed, fraction in ((100, 0.25), (101, 0.5)):
-        told = {"bootstrap_fraction": fraction, "sha256": "0" * 64}
+        ladder_about = {"bootstrap_fraction": fraction, "sha256": "0" * 64}
         policy = {"setting": "doorkey", "ladder": "policy", "ladder_from": f"runs/target/{seed}"}
         runs += [
-            written(tmp_path, seed, [0.75] * 7, ladder_about=told, **policy),
+            written(tmp_path, seed, [0.75] * 7, ladder_about=ladder_about, **policy),
             written(tmp_path, seed, [0.5] * 7, setting="doorkey"),
             written(tmp_path, seed, [0.25] * 7, setting="doorkey", rule="target"),
         ]
@@ -97,9 +97,9 @@ def test_bootstrap_fractions(tmp_path):
 
 
 def test_a_run_folder_tells_its_bootstrap_fraction(tmp_path):
-    told = config(windows=40, ladder="policy", ladder_from="x")
+    run_config = config(windows=40, ladder="policy", ladder_from="x")
     folder = play(tmp_path / "run", steadily(lambda context: 1.0), windows=40)
-    as_run_folder(folder, told, {"all": np.zeros(3)})
+    as_run_folder(folder, run_config, {"all": np.zeros(3)})
     assert load(folder).about.bootstrap_fraction is None
     (folder / "ladder.json").write_text('{"bootstrap_fraction": 0.125}')
     assert load(folder).about.bootstrap_fraction == 0.125
@@ -135,7 +135,7 @@ def test_how_long_one_seed_takes(tmp_path):
     assert "A: Abacus 3, 2 cores, 1 thread, learner on CPU; unknown machine, python 3.12.0." in note
     assert "B: Abacus 3, 2 cores, 1 thread, learner on Loom; unknown machine, python 3.12.0." in note
     assert "C: unknown machine, python 3.12.0; processor, cores, number of threads and backend unknown." in note
-    assert len({made_on(run) for run in runs}) == 3
+    assert len({describe_machine(run) for run in runs}) == 3
 
 
 def test_the_tables_lie_beside_the_page(tmp_path):

@@ -17,8 +17,8 @@ def test_the_sign_test_is_scipys_binomial_test(wins, losses):
 
 def test_the_papers_sign_tests():
     """Six paired seeds: 6/6 is p = 0.031, 5/6 is 0.22, 4/6 is 0.69, 3/6 is 1.0 (tab:pnp_c5, tab:mw-conflict)."""
-    found = [round(s.sign_test(np.array([1.0] * w + [-1.0] * (6 - w))), 3) for w in (6, 5, 4, 3)]
-    assert found == [0.031, 0.219, 0.688, 1.0]
+    p_values = [round(s.sign_test(np.array([1.0] * w + [-1.0] * (6 - w))), 3) for w in (6, 5, 4, 3)]
+    assert p_values == [0.031, 0.219, 0.688, 1.0]
     assert s.sign_test(np.zeros(4)) == 1.0
 
 
@@ -45,8 +45,8 @@ def test_no_sign_test_of_the_papers_family_survives():
 def test_the_bootstrap_of_three_seeds_against_every_resample():
     values = np.array([0.1, 0.4, 0.9])
     every = [np.median(values[list(rows)]) for rows in itertools.product(range(3), repeat=3)]  # all 27, equally likely
-    found = s.bootstrap(values, np.median, s.generator())
-    assert found == (0.4, *np.quantile(every, [0.025, 0.975]))
+    interval = s.bootstrap(values, np.median, s.generator())
+    assert interval == (0.4, *np.quantile(every, [0.025, 0.975]))
 
 
 def test_the_bootstrap_against_scipy():
@@ -63,14 +63,14 @@ def test_the_same_table_twice():
 
 
 def test_too_few_seeds_give_no_interval():
-    assert not s.bootstrap(np.array([0.3, 0.5]), np.median, s.generator()).known
+    assert not s.bootstrap(np.array([0.3, 0.5]), np.median, s.generator()).bounded
     assert not s.bootstrap(np.array([0.3, 0.5]), np.median, s.generator()).excludes_zero
 
 
 def test_pairs_are_matched_by_seed():
-    found = s.paired({1: 0.9, 2: 0.8, 3: 0.7, 9: 0.0}, {3: 0.5, 1: 0.6, 2: 0.9, 7: 1.0})
-    assert (found.n, found.wins, found.losses) == (3, 2, 1)
-    assert found.difference.point == pytest.approx(0.2)  # of 0.3, -0.1, 0.2
+    comparison = s.paired({1: 0.9, 2: 0.8, 3: 0.7, 9: 0.0}, {3: 0.5, 1: 0.6, 2: 0.9, 7: 1.0})
+    assert (comparison.n, comparison.wins, comparison.losses) == (3, 2, 1)
+    assert comparison.difference.point == pytest.approx(0.2)  # of 0.3, -0.1, 0.2
     assert s.paired({1: 0.9}, {2: 0.1}) is None
 
 
@@ -78,8 +78,8 @@ def coverage(n, rounds, resamples, draw):
     rng = np.random.default_rng(n)
     hits = 0
     for _ in range(rounds):
-        found = s.bootstrap(draw(rng, n), np.median, rng, resamples)
-        hits += found.low <= 0.3 <= found.high
+        interval = s.bootstrap(draw(rng, n), np.median, rng, resamples)
+        hits += interval.low <= 0.3 <= interval.high
     return hits / rounds
 
 
@@ -112,8 +112,8 @@ def test_coverage_at_length(n, low, high, draw):
 def test_scout_against_itself_finds_nothing():
     """On disjoint seeds of one condition the intervals leave 0 out about as seldom as the coverage says."""
     rng = np.random.default_rng(5)
-    found = [s.self_check(rng.normal(0.4, 0.1, 12), rng, most=4) for _ in range(40)]
-    share = sum(f.found for f in found) / sum(f.splits for f in found)
+    checks = [s.self_check(rng.normal(0.4, 0.1, 12), rng, most=4) for _ in range(40)]
+    share = sum(c.discoveries for c in checks) / sum(c.splits for c in checks)
     assert share < 0.13
     shifted = np.concatenate([rng.normal(0.2, 0.01, 6), rng.normal(0.8, 0.01, 6)])
     assert s.paired(
@@ -143,9 +143,9 @@ def test_the_probability_of_improvement_is_the_mann_whitney_statistic():
 def test_the_stratified_bootstrap_resamples_within_settings():
     """Two settings on scales that never meet: between-setting spread must not reach the interval."""
     scores = [np.array([0.10, 0.11, 0.12]), np.array([0.90, 0.91, 0.92])]
-    found = s.stratified_bootstrap(s.interquartile_mean, scores, rng=s.generator(), resamples=500)
-    assert found.point == pytest.approx(0.51)
-    assert 0.45 < found.low <= found.high < 0.57
+    interval = s.stratified_bootstrap(s.interquartile_mean, scores, rng=s.generator(), resamples=500)
+    assert interval.point == pytest.approx(0.51)
+    assert 0.45 < interval.low <= interval.high < 0.57
 
 
 def test_the_ratio_interval():
@@ -154,25 +154,25 @@ def test_the_ratio_interval():
     def ratio(a, m, t):
         return (a.mean(-1) - t.mean(-1)) / (m.mean(-1) - t.mean(-1))
 
-    found = s.ratio_interval(auto, manual, target, ratio, s.generator())
-    assert found.point == pytest.approx(0.26 / 0.21)
-    assert found.low == pytest.approx(found.high)  # all three move together with the seed
+    interval = s.ratio_interval(auto, manual, target, ratio, s.generator())
+    assert interval.point == pytest.approx(0.26 / 0.21)
+    assert interval.low == pytest.approx(interval.high)  # all three move together with the seed
     noisy = np.array([0.27, 0.20, 0.31])
     every = [ratio(noisy[i], manual[i], target[i]) for i in map(list, itertools.product(range(3), repeat=3))]
-    found = s.ratio_interval(noisy, manual, target, ratio, s.generator())
-    assert (found.low, found.high) == pytest.approx((min(every), max(every)))  # each 1 of 27, more than 2.5%
-    assert not s.ratio_interval(auto[:1], manual, target, ratio, s.generator()).known
+    interval = s.ratio_interval(noisy, manual, target, ratio, s.generator())
+    assert (interval.low, interval.high) == pytest.approx((min(every), max(every)))  # each 1 of 27, more than 2.5%
+    assert not s.ratio_interval(auto[:1], manual, target, ratio, s.generator()).bounded
 
 
 def test_every_printed_interval_has_ten_thousand_resamples():
     """What the pages say: the number of resamples that each statistic is given."""
-    values, seen = np.array([0.1, 0.4, 0.9]), []
+    values, shapes = np.array([0.1, 0.4, 0.9]), []
 
-    def counted(*given, axis=-1):
-        seen.append(np.asarray(given[0][0] if isinstance(given[0], list) else given[0]).shape)
-        return np.zeros(seen[-1][:-1])
+    def counted(*arguments, axis=-1):
+        shapes.append(np.asarray(arguments[0][0] if isinstance(arguments[0], list) else arguments[0]).shape)
+        return np.zeros(shapes[-1][:-1])
 
     s.bootstrap(values, counted, s.generator())
     s.stratified_bootstrap(counted, [values, values], rng=s.generator())
     s.ratio_interval(values, values, values, counted, s.generator())
-    assert seen == [(3,), (10_000, 3)] * 3
+    assert shapes == [(3,), (10_000, 3)] * 3

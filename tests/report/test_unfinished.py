@@ -31,9 +31,9 @@ def runs(whole, tmp_path):
 def another(runs, seed):
     """A copy of the finished run as one of another seed."""
     shutil.copytree(runs / "40", runs / str(seed))
-    told = json.loads((runs / f"{seed}/run.json").read_text())
-    told["config"]["seed"] = seed
-    (runs / f"{seed}/run.json").write_text(json.dumps(told))
+    description = json.loads((runs / f"{seed}/run.json").read_text())
+    description["config"]["seed"] = seed
+    (runs / f"{seed}/run.json").write_text(json.dumps(description))
     return runs / str(seed)
 
 

@@ -1,4 +1,4 @@
-"""``scout report`` and ``scout diagnose``: what records say, as a page and as sentences."""
+"""``scout report`` and ``scout diagnose``: records as a page and as sentences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def report(
         out: Folder for index.html, tables/ (Markdown, LaTeX, CSV) and figures/ (SVG, PNG).
         groups: JSON list with a group name for every training context, for records that are not of our settings.
     """
-    _plotting()
+    _require_matplotlib()
     from scout_rl.bench.reproduction.catalogue import catalogue
     from scout_rl.report.build import report as build
     from scout_rl.report.read.runs import find
@@ -40,7 +40,7 @@ def report(
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         line = bar.add_task("", total=len(records))
         page = build(
-            records, out, groups=groups, catalogue=catalogue(), tell=lambda done: bar.update(line, completed=done)
+            records, out, groups=groups, catalogue=catalogue(), progress=lambda done: bar.update(line, completed=done)
         )
     print(page)
     return 0
@@ -58,21 +58,21 @@ def diagnose(runs: Records, /, *, groups: Path | None = None) -> int:
 
     if not runs:
         raise ValueError("no records were named")
-    found = find(runs)
+    records = find(runs)
     judged = False
-    for i, path in enumerate(found):
+    for i, path in enumerate(records):
         run = load(path, groups=groups)
-        if run.about.windows or len(found) == 1:
-            told, judged = judge(run).sentences(), True
+        if run.about.windows or len(records) == 1:
+            sentences, judged = judge(run).sentences(), True
         else:
-            told = [f"{path} holds no closed window yet: there is nothing to diagnose."]
-        print(("\n" if i else "") + "\n".join(told), flush=True)
+            sentences = [f"{path} holds no closed window yet: there is nothing to diagnose."]
+        print(("\n" if i else "") + "\n".join(sentences), flush=True)
     if not judged:
-        raise ValueError(f"none of the {len(found)} runs holds a closed window yet: there is nothing to diagnose")
+        raise ValueError(f"none of the {len(records)} runs holds a closed window yet: there is nothing to diagnose")
     return 0
 
 
-def _plotting() -> None:
+def _require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError as missing:

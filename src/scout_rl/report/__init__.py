@@ -1,1 +1,1 @@
-"""From records to tables, figures, one page and a diagnosis: NumPy and matplotlib alone, no simulator, no learner."""
+"""From records to tables, figures, one page and a diagnosis; needs only NumPy and matplotlib."""

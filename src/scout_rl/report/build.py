@@ -1,4 +1,4 @@
-"""From paths to a folder: the page, its tables and its figures. Runs are read one at a time and let go."""
+"""From records to a folder with the page, its tables and its figures. Only one run is in memory at a time."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from scout_rl.report.measure.comparison import (
     finished,
     mechanism_table,
     scores,
-    with_family,
+    with_holm,
 )
 from scout_rl.report.measure.conclusions import conclude
-from scout_rl.report.measure.conditions import Block, group, named
+from scout_rl.report.measure.conditions import Block, group, with_names
 from scout_rl.report.measure.metrics import Summary, summarise
 from scout_rl.report.measure.names import file_names
 from scout_rl.report.measure.retention import retention_table
 from scout_rl.report.measure.solving import solving_table
 from scout_rl.report.measure.tables import Table, as_csv, latex, markdown
 from scout_rl.report.read.catalogue import Catalogue
-from scout_rl.report.read.runs import NOTHING, find, load
+from scout_rl.report.read.runs import NO_CATALOGUE, find, load
 from scout_rl.report.show.figures import draw_all, save
 from scout_rl.report.show.heat import encode
 from scout_rl.report.show.page import Entry, Part, render
 
 DETAILED = 60
-"""Up to this many runs the page also holds every context's status in every window (about 0.2 s and 4 KB a run)."""
+"""Up to this many runs the page also holds every context's status in every window (about 0.2 s and 4 KB per run)."""
 
 HeatMap = tuple[tuple[str, ...], dict[str, Any]]
-"""Group names, and what `encode` makes of a run."""
+"""Group names, and the result of `encode`."""
 UNEVALUATED = "No finished run with held-out evaluations: nothing is compared."
 UNFINISHED = "No finished run: nothing is compared, and there is no table."
 
@@ -42,8 +42,8 @@ def report(
     out: Path,
     *,
     groups: Path | None = None,
-    catalogue: Catalogue = NOTHING,
-    tell: Callable[[int], None] = lambda done: None,
+    catalogue: Catalogue = NO_CATALOGUE,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> Path:
     """Write ``out/index.html``, ``out/tables`` and ``out/figures``; returns the page."""
     records = find(paths)
@@ -53,8 +53,8 @@ def report(
         run = load(path, groups=groups, catalogue=catalogue)
         runs[run.about.name] = summarise(run)
         maps[run.about.name] = run.groups, encode(run, detailed=len(records) <= DETAILED)
-        tell(i + 1)
-    blocks = group(named(list(runs.values())))
+        progress(i + 1)
+    blocks = group(with_names(list(runs.values())))
     parts, overall = _parts(blocks, out)
     out.mkdir(parents=True, exist_ok=True)
     page = out / "index.html"
@@ -66,35 +66,39 @@ def report(
 
 def _parts(blocks: Sequence[Block], out: Path) -> tuple[list[Part], list[Table]]:
     usable = [(block, evaluated(block)) for block in blocks]
-    family = iter(with_family([scores(b) for _, b in usable if b is not None]))
+    corrected = iter(with_holm([scores(b) for _, b in usable if b is not None]))
     parts, compared, tables = [], [], []
     names = file_names([block.label for block in blocks])
     for (whole, block), name in zip(usable, names, strict=True):
-        made: dict[str, Table] = {}
+        block_tables: dict[str, Table] = {}
         if block is None:
-            done = finished(whole)
-            if done is not None:
-                made = {"training": mechanism_table(done)}
-            parts.append(Part(whole.label, [UNEVALUATED if made else UNFINISHED], list(made.values()), []))
+            finished_block = finished(whole)
+            if finished_block is not None:
+                block_tables = {"training": mechanism_table(finished_block)}
+            reason = UNEVALUATED if block_tables else UNFINISHED
+            parts.append(Part(whole.label, [reason], list(block_tables.values()), []))
         else:
-            found = next(family)
-            compared.append((block, found))
-            made = {"success": comparison_table(block, found), "training": mechanism_table(block)}
-            made["solving"] = solving_table(block)
-            figures = draw_all(block, found)
+            block_scores = next(corrected)
+            compared.append((block, block_scores))
+            block_tables = {
+                "success": comparison_table(block, block_scores),
+                "training": mechanism_table(block),
+                "solving": solving_table(block),
+            }
+            figures = draw_all(block, block_scores)
             for figure in figures:
                 save(figure, out / "figures" / name)
-            parts.append(Part(whole.label, conclude(block, found), list(made.values()), figures))
-        tables += [(f"{name}-{kind}", table) for kind, table in made.items()]
-    kept = retention_table([b for _, b in usable if b])
-    overall = [*aggregate_tables(compared), *([kept] if kept is not None else [])]
+            parts.append(Part(whole.label, conclude(block, block_scores), list(block_tables.values()), figures))
+        tables += [(f"{name}-{kind}", table) for kind, table in block_tables.items()]
+    retained = retention_table([b for _, b in usable if b])
+    overall = [*aggregate_tables(compared), *([retained] if retained is not None else [])]
     tables += zip(file_names([table.title for table in overall]), overall, strict=True)
     write_tables(tables, out / "tables")
     return parts, overall
 
 
 def write_tables(tables: Sequence[tuple[str, Table]], folder: Path) -> None:
-    """NAME.md, NAME.tex and NAME.csv of each."""
+    """Write NAME.md, NAME.tex and NAME.csv of each table."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, table in tables:
         for ending, text in ((".md", markdown(table)), (".tex", latex(table)), (".csv", as_csv(table))):
@@ -113,6 +117,6 @@ def _entries(maps: dict[str, HeatMap], blocks: Sequence[Block]) -> list[Entry]:
 def _summary(runs: Collection[Summary], blocks: Sequence[Block]) -> str:
     unfinished = sum(not run.about.finished for run in runs)
     hours = sum(run.about.seconds for run in runs) / 3600
-    told = f"{len(runs)} runs, {len(blocks)} comparisons"
-    told += f", {hours:.1f} hours of training" if hours else ""
-    return told + (f"; {unfinished} not finished and in no table." if unfinished else ".")
+    text = f"{len(runs)} runs, {len(blocks)} comparisons"
+    text += f", {hours:.1f} hours of training" if hours else ""
+    return text + (f"; {unfinished} not finished and in no table." if unfinished else ".")

@@ -28,7 +28,7 @@ from scout_rl.bench.reproduction import judging
     ],
 )
 def test_a_difference(ours, theirs, verdict):
-    assert judging.against(ours, theirs, "") == verdict
+    assert judging.difference_verdict(ours, theirs, "") == verdict
 
 
 @pytest.mark.parametrize(
@@ -43,23 +43,30 @@ def test_a_difference(ours, theirs, verdict):
 )
 def test_a_side_without_a_size(expect, verdicts):
     """However large ours is, nothing is stronger or weaker than a side."""
-    assert tuple(judging.against(ours, None, expect) for ours in (0.9, 0.06, 0.0, -0.06)) == verdicts
+    assert tuple(judging.difference_verdict(ours, None, expect) for ours in (0.9, 0.06, 0.0, -0.06)) == verdicts
 
 
 def test_scouts_own_value():
-    assert [judging.own(v, 1.0) for v in (1.0, 0.9, 0.6, 0.4)] == ["reproduced", "reproduced", "weaker", "reversed"]
-    assert judging.own(0.9, None) == "no claim"
+    assert [judging.value_verdict(v, 1.0) for v in (1.0, 0.9, 0.6, 0.4)] == [
+        "reproduced",
+        "reproduced",
+        "weaker",
+        "reversed",
+    ]
+    assert judging.value_verdict(0.9, None) == "no claim"
 
 
 def test_a_rule_that_loses_a_group():
     """0.92 to 1.00 at the end is no loss."""
-    found = [judging.loses(v) for v in (0.0, 0.5, 0.51, 0.79, 0.8, 0.92, 1.0)]
-    assert found == ["reproduced"] * 2 + ["weaker"] * 2 + ["absent"] * 3
+    outcomes = [judging.lost_group_verdict(v) for v in (0.0, 0.5, 0.51, 0.79, 0.8, 0.92, 1.0)]
+    assert outcomes == ["reproduced"] * 2 + ["weaker"] * 2 + ["absent"] * 3
 
 
 def test_automatic_ladders():
-    assert [judging.keeps(r) for r in (1.4, 0.9, 0.8, 0.5, 0.4)] == ["reproduced"] * 2 + ["weaker"] * 2 + ["reversed"]
-    assert [judging.nothing_to_keep(gain) for gain in (0.04, 0.0, -0.04, -0.05, -0.3)] == ["absent"] * 3 + [
+    assert [judging.retention_verdict(r) for r in (1.4, 0.9, 0.8, 0.5, 0.4)] == ["reproduced"] * 2 + ["weaker"] * 2 + [
+        "reversed"
+    ]
+    assert [judging.no_gain_verdict(gain) for gain in (0.04, 0.0, -0.04, -0.05, -0.3)] == ["absent"] * 3 + [
         "reversed"
     ] * 2
 

@@ -23,9 +23,9 @@ def planted(
     folder, *, rule="scout", seed=40, reach=60, setting="fetch-air", frontier=None, groups=None, n=10, **others
 ):
     """A run whose held-out curve rises to 1 at window ``reach``."""
-    told = config(setting, rule=rule, seed=seed, **others)
+    run_config = config(setting, rule=rule, seed=seed, **others)
     place = folder / "records" / setting / rule / f"{seed}-{len(list(folder.rglob('*.npz')))}.npz"
-    return write_compact(place, told, groups or {"all": curve(reach, at=AT)}, frontier=frontier, n_contexts=n)
+    return write_compact(place, run_config, groups or {"all": curve(reach, at=AT)}, frontier=frontier, n_contexts=n)
 
 
 def page_of(folder):
@@ -36,9 +36,9 @@ def cells(page, title, label):
     """The cells of one row of the table under a heading, by column."""
     section = page.split(f"## {title}\n", 1)[1].split("\n## ")[0]
     lines = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]
-    found = [line for line in lines if line[0] == f"`{label}`"]
-    assert len(found) == 1, f"{label} is there {len(found)} times in {section}"
-    return dict(zip(lines[0], found[0], strict=True))
+    matching = [line for line in lines if line[0] == f"`{label}`"]
+    assert len(matching) == 1, f"{label} is there {len(matching)} times in {section}"
+    return dict(zip(lines[0], matching[0], strict=True))
 
 
 def test_a_pair_worked_by_hand(tmp_path):
@@ -68,20 +68,20 @@ def test_the_gate_says_how_many_times_as_early(tmp_path):
     planted(tmp_path, constants={**own, "n_min": 5}, reach=40)
     planted(tmp_path, rule="random", reach=60)
     planted(tmp_path, rule="anneal", reach=20, constants={"T_anneal": 10})
-    found = cells(page_of(tmp_path), "The evidence gate at a glance", "fetch-air")
-    assert found["times as early"] == "2.0"
-    assert found["`n_min` 15: AUC; solved at"] == "0.67; 80"
-    assert found["`n_min` 5"] == "0.83; 40"
-    assert found["a fast rule"] == "`random`: 0.75; 60"  # a schedule's pace is its length
+    row = cells(page_of(tmp_path), "The evidence gate at a glance", "fetch-air")
+    assert row["times as early"] == "2.0"
+    assert row["`n_min` 15: AUC; solved at"] == "0.67; 80"
+    assert row["`n_min` 5"] == "0.83; 40"
+    assert row["a fast rule"] == "`random`: 0.75; 60"  # a schedule's pace is its length
 
 
 def test_a_run_that_never_solves_has_no_ratio(tmp_path):
     own = Scout().constants()
     planted(tmp_path, constants=own, reach=1000)
     planted(tmp_path, constants={**own, "n_min": 5}, reach=40)
-    found = cells(page_of(tmp_path), "The evidence gate at a glance", "fetch-air")
-    assert (found["`n_min` 15: AUC; solved at"], found["times as early"]) == ("0.06; never", "–")
-    assert found["a fast rule"] == "–"
+    row = cells(page_of(tmp_path), "The evidence gate at a glance", "fetch-air")
+    assert (row["`n_min` 15: AUC; solved at"], row["times as early"]) == ("0.06; never", "–")
+    assert row["a fast rule"] == "–"
 
 
 def test_seeds_stand_side_by_side_in_order(tmp_path):
@@ -145,9 +145,9 @@ def test_the_committed_page_is_what_the_records_give(tmp_path):
 
 def test_every_committed_pair_is_a_run_of_the_queue_on_a_development_seed():
     queue = {run.name: run.config for run in load_campaign(ROOT / "campaigns/reasons.toml").runs}
-    found = find_results(RECORDS)
-    assert found
-    for path in found:
+    records = find_results(RECORDS)
+    assert records
+    for path in records:
         name = str(path.relative_to(RECORDS).with_suffix(""))
         about = load(path).about
         assert name in queue, f"{name} is not in campaigns/reasons.toml"

@@ -130,14 +130,16 @@ def test_a_committed_record_by_plain_numpy(path):
         at, groups, outcomes, steps = (file[n] for n in ("evaluated_at", "groups", "outcomes", "environment_steps"))
         held_out = json.loads(file["about.json"].tobytes())["held_out"]
     success = np.unpackbits(outcomes, axis=1, count=held_out).mean(axis=1)
-    found, window = summarise(load(path)), (int(at[0]), int(at[-1]))
+    summary, window = summarise(load(path)), (int(at[0]), int(at[-1]))
     width = np.diff(at) / at[-1]
-    assert found.auc(window) == pytest.approx(((success[1:] + success[:-1]) / 2 * width).sum())
-    assert found.worst_auc(window) == pytest.approx(((groups[1:] + groups[:-1]) / 2 * width[:, None]).sum(axis=0).min())
-    assert found.worst_final == pytest.approx(groups[-1].min())
+    assert summary.auc(window) == pytest.approx(((success[1:] + success[:-1]) / 2 * width).sum())
+    assert summary.worst_auc(window) == pytest.approx(
+        ((groups[1:] + groups[:-1]) / 2 * width[:, None]).sum(axis=0).min()
+    )
+    assert summary.worst_final == pytest.approx(groups[-1].min())
     solved = [i for i in range(len(at) - 2) if groups[i].min() >= 0.9 and groups[i + 1 : i + 3].min() >= 0.8]
-    assert found.solved_window == (at[solved[0]] if solved else None)
-    assert found.solved_steps == (steps[at[solved[0]] - 1] if solved else None)
+    assert summary.solved_window == (at[solved[0]] if solved else None)
+    assert summary.solved_steps == (steps[at[solved[0]] - 1] if solved else None)
 
 
 def test_records_that_do_not_say_what_they_ran_on_are_counted(tmp_path):
@@ -157,10 +159,10 @@ def planted_page(tmp_path, *runs):
     """The page of records (setting, rule, seed, final, what else): curves that reach ``final`` at window 60."""
     for setting, rule, seed, final, others in runs:
         about = {key: others.pop(key) for key in ("ran_on", "ladder_note") if key in others}
-        told = config(setting, rule=rule, seed=seed, **others)
-        path = tmp_path / f"results/{setting}/{rule}-{told['ladder']}/{seed}.npz"
+        run_config = config(setting, rule=rule, seed=seed, **others)
+        path = tmp_path / f"results/{setting}/{rule}-{run_config['ladder']}/{seed}.npz"
         curves = {"all": curve(60, final=final, at=np.arange(0, 121, 20))}
-        write_compact(path, told, curves, ladder=about.pop("ladder_note", None), **about)
+        write_compact(path, run_config, curves, ladder=about.pop("ladder_note", None), **about)
     return write(tmp_path / "results", tmp_path / "docs").read_text()
 
 
@@ -171,18 +173,21 @@ def test_the_headline_counts_a_claim_once_and_by_seeds(tmp_path):
     runs = [(setting, rule, seed, final, {}) for setting, has in seeds.items() for seed in has for rule, final in sides]
     page = planted_page(tmp_path, *runs)
     claims = sum(a.claimed for a in (answer(row, []) for row in rows()) if not a.row.again)
-    told = page[page.index("So far:") : page.index("| verdict |")]
+    run_config = page[page.index("So far:") : page.index("| verdict |")]
     # SCOUT's final, and the target start's final and area (0.75 beside 0.838 and 0.633): three claims in each setting
-    assert f"So far: {len(rows())} rows. {claims} claims of the paper: 6 reproduced, {claims - 6} not yet run." in told
-    assert "0 on five or more, 3 on three or four, 3 on one or two." in told
-    assert "`doorkey-limited` asks 8 a second time, on 1 seed: 2 reproduced, 2 stronger, 4 not yet run" in told
-    assert "`fetch-withingroup-push` asks 5 a second time: 5 not yet run (claims of `fetch-withingroup`)." in told
+    assert (
+        f"So far: {len(rows())} rows. {claims} claims of the paper: 6 reproduced, {claims - 6} not yet run."
+        in run_config
+    )
+    assert "0 on five or more, 3 on three or four, 3 on one or two." in run_config
+    assert "`doorkey-limited` asks 8 a second time, on 1 seed: 2 reproduced, 2 stronger, 4 not yet run" in run_config
+    assert "`fetch-withingroup-push` asks 5 a second time: 5 not yet run (claims of `fetch-withingroup`)." in run_config
     for preset in ("paper", "paper-fast"):  # those of fetch-conflict; no row twice
-        assert f"Preset `{preset}` asks 5 a second time: 5 not yet run." in told
+        assert f"Preset `{preset}` asks 5 a second time: 5 not yet run." in run_config
     assert "| reproduced | 6 | 0 | 3 | 3 |" in page
     without = [r for r in rows() if not r.again and not answer(r, []).claimed]  # not run, and no claim for all that
     assert ("fetch-conflict", "random") in {(r.setting, r.rule) for r in without}
-    assert f"{len(without)} rows ask about conditions that the paper says nothing about." in told
+    assert f"{len(without)} rows ask about conditions that the paper says nothing about." in run_config
 
 
 def test_the_page_says_which_differences_the_paper_prints_and_which_are_secondary(tmp_path):

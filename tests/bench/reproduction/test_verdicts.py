@@ -54,10 +54,10 @@ def test_a_verdict_follows_from_the_numbers(tmp_path, mixture, verdict):
         )
         for rule, final in (("scout", 0.8), ("mixture", mixture))
     ]
-    told = verdicts.answer(row("metaworld-conflict", "mixture", "final:shelf-place"), blocks_of(runs))
-    assert told.paper_difference == pytest.approx(0.617 - 0.383)
-    assert told.difference.point == pytest.approx(0.8 - mixture)
-    assert told.verdict == verdict
+    answer = verdicts.answer(row("metaworld-conflict", "mixture", "final:shelf-place"), blocks_of(runs))
+    assert answer.paper_difference == pytest.approx(0.617 - 0.383)
+    assert answer.difference.point == pytest.approx(0.8 - mixture)
+    assert answer.verdict == verdict
 
 
 def test_a_row_finds_its_own_condition_only(tmp_path):
@@ -88,19 +88,19 @@ def test_retention_from_planted_areas(tmp_path):
             written(tmp_path, "doorkey", "scout", seed, flat["manual"]),
             written(tmp_path, "doorkey", "target", seed, flat["target"]),
         ]
-    found = retention(blocks_of(runs), "doorkey", "solver")
-    assert found.ratio == pytest.approx((2, 2, 2))
-    told = verdicts.answer(row("doorkey", "scout", "retained", ladder="solver"), blocks_of(runs))
-    assert (told.verdict, told.ours.point) == ("reproduced", pytest.approx(2))
+    kept = retention(blocks_of(runs), "doorkey", "solver")
+    assert kept.ratio == pytest.approx((2, 2, 2))
+    answer = verdicts.answer(row("doorkey", "scout", "retained", ladder="solver"), blocks_of(runs))
+    assert (answer.verdict, answer.ours.point) == ("reproduced", pytest.approx(2))
     assert retention(blocks_of(runs), "doorkey", "policy") is None
     losing = [written(tmp_path, "doorkey", "target", 100, {"all": np.full(len(AT), 0.9)})]
-    told = verdicts.answer(row("doorkey", "scout", "retained", ladder="solver"), blocks_of([*runs[:2], *losing]))
-    assert told.verdict == "reversed"
-    assert "nothing to keep" in told.note
+    answer = verdicts.answer(row("doorkey", "scout", "retained", ladder="solver"), blocks_of([*runs[:2], *losing]))
+    assert answer.verdict == "reversed"
+    assert "nothing to keep" in answer.note
     level = [written(tmp_path, "doorkey", "target", 100, {"all": np.full(len(AT), 0.48)})]
-    told = verdicts.answer(row("doorkey", "scout", "retained", ladder="solver"), blocks_of([*runs[:2], *level]))
-    assert (told.verdict, told.seeds) == ("absent", 1)
-    assert told.areas == pytest.approx((0.75, 0.5, 0.48))
+    answer = verdicts.answer(row("doorkey", "scout", "retained", ladder="solver"), blocks_of([*runs[:2], *level]))
+    assert (answer.verdict, answer.seeds) == ("absent", 1)
+    assert answer.areas == pytest.approx((0.75, 0.5, 0.48))
 
 
 def test_level_counts_are_compared_with_each_other(tmp_path):
@@ -110,11 +110,11 @@ def test_level_counts_are_compared_with_each_other(tmp_path):
         for levels, f, r in ((5, 0.8, 60), (9, 0.95, 60), (13, 0.96, 100))
     ]
     asked = [r for r in verdicts.rows() if (r.setting, r.rule) == ("doorkey-16", "scout")]
-    told = {(r.levels, r.metric): verdicts.answer(r, blocks_of(runs)) for r in asked}
-    assert told[9, "final"].difference.point == pytest.approx(0.15)
-    assert told[9, "auc"].difference.point == pytest.approx(0.15 * 0.75)
-    assert told[13, "auc"].difference.point == pytest.approx(0.96 * 7 / 12 - 0.95 * 0.75)
-    assert {key: a.verdict for key, a in told.items()} == {
+    answer = {(r.levels, r.metric): verdicts.answer(r, blocks_of(runs)) for r in asked}
+    assert answer[9, "final"].difference.point == pytest.approx(0.15)
+    assert answer[9, "auc"].difference.point == pytest.approx(0.15 * 0.75)
+    assert answer[13, "auc"].difference.point == pytest.approx(0.96 * 7 / 12 - 0.95 * 0.75)
+    assert {key: a.verdict for key, a in answer.items()} == {
         (5, "final"): "no claim",
         (9, "final"): "reproduced",  # +0.10 in the paper
         (9, "auc"): "reproduced",  # not behind
@@ -124,7 +124,7 @@ def test_level_counts_are_compared_with_each_other(tmp_path):
     fewer = blocks_of(
         [runs[2], written(tmp_path, "doorkey-16", "scout", 100, {"all": curve(20, at=AT)}, ladder="solver")]
     )
-    nine_for_five = replace(told[9, "auc"].row, levels=13)
+    nine_for_five = replace(answer[9, "auc"].row, levels=13)
     assert verdicts.answer(nine_for_five, fewer).verdict == "reversed"  # 0.56 beside 0.92
 
 
@@ -137,10 +137,10 @@ def test_a_rule_that_loses_a_group_is_judged_by_its_own_final(tmp_path, final, v
         written(tmp_path, "fetch-conflict", "scout", 100, {name: curve(20, at=AT) for name in groups}),
     ]
     asked = [r for r in verdicts.rows() if (r.setting, r.rule, r.preset) == ("fetch-conflict", "anneal", "")]
-    told = {r.metric: verdicts.answer(r, blocks_of(runs)) for r in asked}
-    assert (told["worst_final"].verdict, told["worst_final"].difference) == (verdict, None)
-    assert told["worst_auc"].verdict == "reproduced"
-    assert not told["worst_auc"].row.says
+    answer = {r.metric: verdicts.answer(r, blocks_of(runs)) for r in asked}
+    assert (answer["worst_final"].verdict, answer["worst_final"].difference) == (verdict, None)
+    assert answer["worst_auc"].verdict == "reproduced"
+    assert not answer["worst_auc"].row.says
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,9 @@ def test_a_ratio_that_the_paper_prints(tmp_path, share, verdict):
         written(tmp_path, "doorkey-16-split", "anneal", 100, {"short": flat, "long": flat * share}),
     ]
     (asked,) = [r for r in verdicts.rows() if r.paper_ratio is not None]
-    told = verdicts.answer(asked, blocks_of(runs))
-    assert told.verdict == verdict
-    assert f"{1 / share:.2f} times the rule's" in told.note
+    answer = verdicts.answer(asked, blocks_of(runs))
+    assert answer.verdict == verdict
+    assert f"{1 / share:.2f} times the rule's" in answer.note
 
 
 def test_seeds_solved_are_shares(tmp_path):
@@ -167,9 +167,9 @@ def test_seeds_solved_are_shares(tmp_path):
         for seed, final in ((100, 0.5), (101, 0.49), (102, 0.0))
     ]
     (asked,) = [r for r in verdicts.rows() if (r.setting, r.metric) == ("doorkey", "solved")]
-    told = verdicts.answer(asked, blocks_of(runs))
-    assert (told.ours.point, told.difference.point) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
-    assert (told.paper_difference, told.verdict) == (0.5, "reproduced")
+    answer = verdicts.answer(asked, blocks_of(runs))
+    assert (answer.ours.point, answer.difference.point) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert (answer.paper_difference, answer.verdict) == (0.5, "reproduced")
 
 
 def test_a_comparison_of_two_learners_says_so(tmp_path):
@@ -178,11 +178,11 @@ def test_a_comparison_of_two_learners_says_so(tmp_path):
     old = [written(tmp_path, "multiroom", "scout", seed, groups) for seed in (100, 101)]
     new = [written(tmp_path, "multiroom", "random", seed, groups, about=GPU) for seed in (101, 102)]
     asked = row("multiroom", "random", "auc")
-    told = verdicts.answer(asked, blocks_of([*old, *new]))
-    assert (told.mixed, told.seeds) == (True, 1)
+    answer = verdicts.answer(asked, blocks_of([*old, *new]))
+    assert (answer.mixed, answer.seeds) == (True, 1)
     same = written(tmp_path, "multiroom", "random", 100, groups)
-    told = verdicts.answer(asked, blocks_of([*old, same, new[1]]))
-    assert (told.mixed, told.seeds) == (False, 1)  # 102 has no partner
+    answer = verdicts.answer(asked, blocks_of([*old, same, new[1]]))
+    assert (answer.mixed, answer.seeds) == (False, 1)  # 102 has no partner
 
 
 def test_the_differences_that_the_paper_prints():
@@ -202,8 +202,8 @@ def test_the_differences_that_the_paper_prints():
     }
     for (setting, metric), rules in printed.items():
         for rule, difference in rules.items():
-            told = verdicts.answer(row(setting, rule, metric), [])
-            assert told.paper_difference == pytest.approx(difference), (setting, rule)
+            answer = verdicts.answer(row(setting, rule, metric), [])
+            assert answer.paper_difference == pytest.approx(difference), (setting, rule)
 
 
 def test_the_papers_numbers_are_whole():
@@ -221,7 +221,7 @@ def test_every_claim_that_is_asked_again_is_asked_first():
     asked = verdicts.rows()
 
     def plain(r):
-        return replace(r, setting=paper.THE_PAPERS.get(r.setting, r.setting), preset="", says="")
+        return replace(r, setting=paper.PAPER_SETTING.get(r.setting, r.setting), preset="", says="")
 
     first = [plain(r) for r in asked if not r.again]
     again = [r for r in asked if r.again]
@@ -248,8 +248,8 @@ def test_the_committed_verdicts(committed):
         assert bool(a.seeds) == (a.verdict != "not yet run")
         assert not a.seeds or a.claimed == (a.verdict != "no claim")
         if a.areas:
-            found = retention(blocks, a.row.setting, a.row.ladder)
-            assert a.areas[1] - a.areas[2] == pytest.approx(found.gain)
-            assert a.ours is None or (a.areas[0] - a.areas[2]) / found.gain == pytest.approx(a.ours.point)
+            kept = retention(blocks, a.row.setting, a.row.ladder)
+            assert a.areas[1] - a.areas[2] == pytest.approx(kept.gain)
+            assert a.ours is None or (a.areas[0] - a.areas[2]) / kept.gain == pytest.approx(a.ours.point)
         if a.difference is not None and a.paper_difference is not None and a.verdict == "reproduced":
             assert a.difference.point * a.paper_difference > 0 or abs(a.difference.point) <= judging.TIE

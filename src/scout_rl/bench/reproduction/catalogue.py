@@ -1,4 +1,4 @@
-"""What reports are told of our settings: their own learner, budget and bank, presets, and the paper's numbers."""
+"""The catalogue for reports: each setting's learner, budget, bank and presets, and the paper's numbers."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from scout_rl.bench.reproduction import paper
 from scout_rl.bench.settings.bank import pinned_hashes
 from scout_rl.bench.settings.presets import PRESETS, preset_constants
 from scout_rl.bench.settings.settings import SETTINGS
-from scout_rl.report.read.catalogue import Catalogue, Known, Printed
+from scout_rl.report.read.catalogue import Catalogue, KnownSetting, Printed
 
 ALGORITHMS = ("ppo", "sac", "contrastive")
 BY_MEAN = ("metaworld-conflict",)
-"""Settings whose worst-group AUC the paper averages over seeds by the mean; elsewhere it takes the median."""
+"""Settings whose worst-group AUC the paper averages over seeds by the mean; elsewhere by the median."""
 
 
 def catalogue() -> Catalogue:
-    """Of every setting in the table."""
+    """An entry per setting."""
     hashes = pinned_hashes()
     return {
-        key: Known(
-            learner=own.learner,
-            windows=own.windows,
-            episodes=own.episodes,
-            schedule_share=own.schedule_share,
+        key: KnownSetting(
+            learner=setting.learner,
+            windows=setting.windows,
+            episodes=setting.episodes,
+            schedule_share=setting.schedule_share,
             bank_sha256=hashes.get(key, ""),
-            presets={(a, p): preset_constants(own, a, p) for a in ALGORITHMS for p in PRESETS},
+            presets={(a, p): preset_constants(setting, a, p) for a in ALGORITHMS for p in PRESETS},
             by_mean=key in BY_MEAN,
             printed={
                 (n.rule, n.metric, n.ladder, n.levels): Printed(str(n), n.source)
                 for n in paper.numbers()
-                if n.setting == paper.THE_PAPERS.get(key, key)
+                if n.setting == paper.PAPER_SETTING.get(key, key)
             },
         )
-        for key, own in SETTINGS.items()
+        for key, setting in SETTINGS.items()
     }

@@ -1,4 +1,4 @@
-"""How long one seed takes, setting by setting and machine by machine: from the records' own clocks."""
+"""How long one seed takes, by setting and machine, from the times in the records."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ NOTE = (
 
 
 class Machines:
-    """Kinds of machines and versions, each with a letter."""
+    """A letter per kind of machine and versions."""
 
     def __init__(self) -> None:
         self.letters: dict[str, str] = {}
 
     def letter(self, run: Summary) -> str:
-        """Of what a run was made on."""
-        return self.letters.setdefault(made_on(run), _letter(len(self.letters)))
+        """The letter of a run's machine and versions."""
+        return self.letters.setdefault(describe_machine(run), _letter(len(self.letters)))
 
 
 def durations_table(blocks: Sequence[Block]) -> Table:
-    """One row a condition and kind of machine; by setting, with the sums."""
+    """One row per condition and kind of machine, and the sums per setting."""
     machines = Machines()
     rows: list[list[str]] = []
-    for setting, mine in groupby(sorted(blocks, key=lambda b: (b.setting, b.label)), key=lambda b: b.setting):
-        found = [
+    for setting, setting_blocks in groupby(sorted(blocks, key=lambda b: (b.setting, b.label)), key=lambda b: b.setting):
+        timed = [
             (machines.letter(runs[0]), condition.label + bracket(unusual(block.fields)), runs)
-            for block in mine
+            for block in setting_blocks
             for condition in block.conditions
             for runs in _by_machine(condition.runs)
         ]
-        for letter in sorted({letter for letter, _, _ in found}):
-            here = [(label, runs) for machine, label, runs in found if machine == letter]
-            rows += [_row(setting, label, runs, letter) for label, runs in here]
-            total = sum(_mean(runs) for _, runs in here)
-            each = f"{len(here)} conditions" if len(here) > 1 else "1 condition"
+        for letter in sorted({letter for letter, _, _ in timed}):
+            on_machine = [(label, runs) for machine, label, runs in timed if machine == letter]
+            rows += [_row(setting, label, runs, letter) for label, runs in on_machine]
+            total = sum(_mean(runs) for _, runs in on_machine)
+            each = f"{len(on_machine)} conditions" if len(on_machine) > 1 else "1 condition"
             rows.append([setting, f"**{each}**", MISSING, MISSING, f"**{total / 60:.1f}**", MISSING, letter])
-    told = [f"{letter}: {machine}." for machine, letter in machines.letters.items()]
+    machine_notes = [f"{letter}: {machine}." for machine, letter in machines.letters.items()]
     header = ["setting", "condition", "runs", "windows", "minutes a seed", "seconds a window", "on"]
-    return Table(TITLE, header, rows, ["  \n".join([NOTE, *told])])
+    return Table(TITLE, header, rows, ["  \n".join([NOTE, *machine_notes])])
 
 
-def made_on(run: Summary) -> str:
-    """Machine and versions in words, as far as the record tells."""
+def describe_machine(run: Summary) -> str:
+    """Machine and versions in words, as far as they are recorded."""
     on, versions = run.about.ran_on, run.about.versions
     words = [versions.get("machine", "unknown machine")]
     words += [f"{name} {versions[name]}" for name in ("python", "jax") if name in versions]
@@ -75,8 +75,8 @@ def _mean(runs: Sequence[Summary]) -> float:
 
 
 def _by_machine(runs: Sequence[Summary]) -> list[list[Summary]]:
-    timed = sorted((run for run in runs if run.about.seconds), key=made_on)
-    return [list(found) for _, found in groupby(timed, key=made_on)]
+    timed = sorted((run for run in runs if run.about.seconds), key=describe_machine)
+    return [list(same_machine) for _, same_machine in groupby(timed, key=describe_machine)]
 
 
 def _letter(index: int) -> str:

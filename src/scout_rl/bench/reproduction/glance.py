@@ -13,28 +13,28 @@ from scout_rl.report.measure.tables import MISSING, Table, shown
 
 RULES = ("scout", "anneal", "mixture", "random", "target")
 MARK = "at a glance"
-"""Where the README has it."""
+"""Name of the mark in the README."""
 
 
 def glance_table(settings: Sequence[str], blocks: Sequence[Block]) -> Table:
-    """Final success of the worst group, and windows to solve, of the rules that most settings have."""
+    """Final success of the worst group and windows to solve, for the rules that most settings have."""
     rows = []
     for setting in settings:
-        found = [_runs(Row(setting, rule, "worst_final"), blocks) for rule in RULES]
-        if any(found):
-            rows.append([f"`{setting}`", *map(_cell, found)])
+        runs_by_rule = [_runs(Row(setting, rule, "worst_final"), blocks) for rule in RULES]
+        if any(runs_by_rule):
+            rows.append([f"`{setting}`", *map(_cell, runs_by_rule)])
     return Table("At a glance", ["setting", *(f"`{rule}`" for rule in RULES)], rows)
 
 
 def _runs(row: Row, blocks: Sequence[Block]) -> Sequence[Summary]:
-    """Those that the verdict on this row would be about."""
+    """The runs behind the verdict on this row."""
     choice = protocol(row, blocks)
     condition = None if choice is None else choice.block.of(row.rule)
     return condition.runs if condition is not None else ()
 
 
 def _cell(runs: Sequence[Summary]) -> str:
-    """``0.96 (800, 5 of 6)``: mean over seeds; the median of those that solved it, and how many these are."""
+    """``0.96 (800, 5 of 6)``: mean final success; median windows to solve, and how many seeds solved it."""
     if not runs:
         return MISSING
     when = [run.solved_window for run in runs if run.solved_window is not None]

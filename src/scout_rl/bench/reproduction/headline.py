@@ -1,4 +1,4 @@
-"""How many claims came out how, and on how many seeds: the first thing that the reproduction page says."""
+"""The head of the reproduction page: how many claims have which verdict, and on how many seeds."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from collections import Counter
 from collections.abc import Sequence
 
 from scout_rl.bench.reproduction.judging import VERDICTS
-from scout_rl.bench.reproduction.paper import THE_PAPERS
+from scout_rl.bench.reproduction.paper import PAPER_SETTING
 from scout_rl.bench.reproduction.verdicts import Answer
 from scout_rl.report.measure.tables import Table, untitled
 
 SEEDS = {"five or more": 5, "three or four": 3, "one or two": 1}
-"""How many seeds a verdict rests on: columns by their least number, from the most on."""
+"""Columns by the number of seeds: name -> the least number."""
 
 
 def headline(answers: Sequence[Answer]) -> str:
-    """Sentences and a table. A claim that is asked again of another version of its setting or learner counts once."""
+    """Sentences and a table. A claim that is tested again with another setting or learner counts once."""
     first = [a for a in answers if not a.row.again]
     claims = [a for a in first if a.claimed]
     reproduced = Counter(_seeds(a) for a in claims if a.verdict == "reproduced")
     rest = ", ".join(f"{reproduced[few]} on {few}" for few in SEEDS)
-    told = [f"So far: {len(answers)} rows. {len(claims)} claims of the paper: {_counts(claims)}."]
-    told += [f"Of the reproduced, by the number of seeds that they rest on: {rest}."]
-    told += [f"{len(first) - len(claims)} rows ask about conditions that the paper says nothing about."]
-    told += [
+    sentences = [f"So far: {len(answers)} rows. {len(claims)} claims of the paper: {_counts(claims)}."]
+    sentences += [f"Of the reproduced, by the number of seeds that they rest on: {rest}."]
+    sentences += [f"{len(first) - len(claims)} rows ask about conditions that the paper says nothing about."]
+    sentences += [
         f"`{ours}` asks {_again([a for a in answers if a.row.setting == ours])} (claims of `{theirs}`)."
-        for ours, theirs in THE_PAPERS.items()
+        for ours, theirs in PAPER_SETTING.items()
     ]
     for preset in dict.fromkeys(a.row.preset for a in answers if a.row.preset):
-        mine = [a for a in answers if a.row.preset == preset and a.row.setting not in THE_PAPERS]
-        told += [f"Preset `{preset}` asks {_again(mine)}."]
-    told += ["What is asked a second time is not in the counts above or in the table: no claim counts twice."]
-    return "\n".join(told) + "\n\n" + untitled(_table(claims))
+        preset_answers = [a for a in answers if a.row.preset == preset and a.row.setting not in PAPER_SETTING]
+        sentences += [f"Preset `{preset}` asks {_again(preset_answers)}."]
+    sentences += ["What is asked a second time is not in the counts above or in the table: no claim counts twice."]
+    return "\n".join(sentences) + "\n\n" + untitled(_table(claims))
 
 
 def _again(answers: Sequence[Answer]) -> str:
@@ -44,11 +44,11 @@ def _again(answers: Sequence[Answer]) -> str:
 def _table(claims: Sequence[Answer]) -> Table:
     rows = []
     for verdict in VERDICTS:
-        mine = [a for a in claims if a.verdict == verdict]
-        if not mine:
+        with_verdict = [a for a in claims if a.verdict == verdict]
+        if not with_verdict:
             continue
-        seeds = Counter(_seeds(a) for a in mine if a.seeds)
-        rows.append([verdict, str(len(mine)), *(str(seeds[few]) for few in SEEDS)])
+        seeds = Counter(_seeds(a) for a in with_verdict if a.seeds)
+        rows.append([verdict, str(len(with_verdict)), *(str(seeds[few]) for few in SEEDS)])
     return Table("", ["verdict", "claims", *(f"on {few} seeds" for few in SEEDS)], rows)
 
 

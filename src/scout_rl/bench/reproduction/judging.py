@@ -1,19 +1,19 @@
-"""A verdict from numbers: pure functions, and the words in which the page tells their rules."""
+"""Verdicts from numbers: pure functions, and their rules in words for the page."""
 
 from __future__ import annotations
 
 TIE = 0.05
-"""Differences up to this are ties; two blocks of the paper's own differ by 0.024."""
+"""Differences up to this are ties. Two blocks of the paper itself differ by 0.024."""
 CLOSE = 0.1
-"""How far below the paper's number SCOUT's own may end, and by how much a stronger effect is at least larger."""
+"""SCOUT's value may be this far below the paper's; a stronger effect is at least this much larger."""
 LOST, HELD = 0.5, 0.8
-"""Final success of a rule's worst group up to which it has lost that group, and from which it has not."""
+"""Final success of the worst group up to which a rule has lost it, and from which it has not."""
 KEPT = 0.9
 """Share of the hand-built ladder's gain that counts as all of it."""
 SIDES = {"ahead": 1, "tie": 0, "behind": -1}
 NOT_BEHIND, LOSES = "not behind", "loses a group"
 VERDICTS = ("reproduced", "stronger", "weaker", "absent", "reversed", "not yet run")
-"""Of a claim, in the order of the page; ``no claim`` is the verdict where there is none."""
+"""The verdicts on a claim, in the order of the page; without a claim the verdict is ``no claim``."""
 RULES = f"""- **A difference** (SCOUT against another rule, more levels against fewer; within {TIE} is level). On the
   paper's side: **reproduced** from half the paper's difference on, **weaker** below that, **stronger** if more than
   twice the paper's and at least {CLOSE} more, in SCOUT's favour or against it. Level in ours alone: **absent**. On the
@@ -30,25 +30,25 @@ RULES = f"""- **A difference** (SCOUT against another rule, more levels against 
 - **not yet run**: no record, or no seed that both sides have. **no claim**: the paper says nothing about it."""
 
 
-def against(ours: float, theirs: float | None, expect: str) -> str:
-    """Of a difference: ours, the paper's where it has a size, and what it says without one."""
-    got = _side(ours)
+def difference_verdict(ours: float, theirs: float | None, expect: str) -> str:
+    """Verdict on a difference: ours beside the paper's, or beside ``expect`` where the paper prints no size."""
+    our_side = _side(ours)
     if theirs is None and expect == NOT_BEHIND:
-        return "reproduced" if got >= 0 else "reversed"
-    wanted = _side(theirs) if theirs is not None else SIDES.get(expect)
-    if wanted is None:
+        return "reproduced" if our_side >= 0 else "reversed"
+    their_side = _side(theirs) if theirs is not None else SIDES.get(expect)
+    if their_side is None:
         return "no claim"
-    if got != wanted:
-        return "absent" if got == 0 else "reversed" if wanted else "weaker"
-    if theirs is None or got == 0:
+    if our_side != their_side:
+        return "absent" if our_side == 0 else "reversed" if their_side else "weaker"
+    if theirs is None or our_side == 0:
         return "reproduced"
     if abs(ours) > 2 * abs(theirs) and abs(ours) >= abs(theirs) + CLOSE:
         return "stronger"
     return "reproduced" if abs(ours) >= abs(theirs) / 2 else "weaker"
 
 
-def own(ours: float, theirs: float | None) -> str:
-    """Of SCOUT's own value beside the paper's."""
+def value_verdict(ours: float, theirs: float | None) -> str:
+    """Verdict on SCOUT's value beside the paper's."""
     if theirs is None:
         return "no claim"
     if ours >= theirs - CLOSE:
@@ -56,18 +56,18 @@ def own(ours: float, theirs: float | None) -> str:
     return "weaker" if ours >= theirs / 2 else "reversed"
 
 
-def loses(worst_final: float) -> str:
-    """Of the claim that a rule loses a group."""
+def lost_group_verdict(worst_final: float) -> str:
+    """Verdict on the claim that a rule loses a group."""
     return "reproduced" if worst_final <= LOST else "absent" if worst_final >= HELD else "weaker"
 
 
-def keeps(ratio: float) -> str:
-    """Of R_retain or R_self."""
+def retention_verdict(ratio: float) -> str:
+    """Verdict on R_retain or R_self."""
     return "reproduced" if ratio >= KEPT else "weaker" if ratio >= 0.5 else "reversed"
 
 
-def nothing_to_keep(gain: float) -> str:
-    """Of an automatic ladder beside a hand-built one that gains less than a tie."""
+def no_gain_verdict(gain: float) -> str:
+    """Verdict on an automatic ladder where the hand-built one gains nothing."""
     return "reversed" if gain <= -TIE else "absent"
 
 

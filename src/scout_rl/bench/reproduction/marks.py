@@ -1,4 +1,4 @@
-"""Generated tables inside pages that people write: between two marks, and nowhere else."""
+"""Generated tables inside hand-written pages, between two marks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def begin(name: str) -> str:
 
 
 def put_into(page: Path, name: str, table: Table) -> None:
-    """Replace what stands between the table's two marks; a page without them is refused."""
+    """Write the table between its two marks. A page without them is refused."""
     text = page.read_text("utf-8")
     head, mark, rest = text.partition(begin(name))
     _, end, tail = rest.partition(END)

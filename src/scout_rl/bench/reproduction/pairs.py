@@ -1,5 +1,6 @@
-"""docs/pairs.md from the committed records of development runs alone, each beside one that differs in one thing:
-``python -m scout_rl.bench.reproduction.pairs results-development docs docs/disagreements.md``.
+"""docs/pairs.md: development runs that differ in one thing, from the committed records alone.
+
+``python -m scout_rl.bench.reproduction.pairs results-development docs docs/disagreements.md``
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from scout_rl.report.measure.metrics import RETREAT, Summary, summarise
 from scout_rl.report.measure.names import slug
 from scout_rl.report.measure.stuck import gate_constant
 from scout_rl.report.measure.tables import MISSING, Table, shown, titled
-from scout_rl.report.read.run import Run
+from scout_rl.report.read.run import RunRecord
 from scout_rl.report.read.runs import find, load
 from scout_rl.report.show import figures
 
 LAST = 5
-"""Evaluations whose mean is told instead of the last one: single ones swing."""
+"""The mean of this many last evaluations is printed: single evaluations vary much."""
 MARK = "evidence gate"
-"""Where the page of reasons has its table."""
+"""Name of the mark in the page of reasons."""
 PROBE = KINDS.index("antistall")
 SCHEDULED = ("anneal", "reverse")
-"""Rules whose pace is given in windows: how fast they are says how long their schedule is."""
+"""Rules whose pace is the length of their schedule."""
 FASTER_GATE: dict[str, object] = {"n_min": 5}
-"""What the evidence gate is compared with."""
+"""The evidence gate of the fast variant."""
 INTRODUCTION = f"""# Pairs: one thing varied at a time
 
 Runs on development seeds that differ in one thing, behind the reasons in [disagreements](disagreements.md). This page
@@ -52,17 +53,17 @@ that waits for nobody."""
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs that stand in one table: of one setting and preset, under whatever else was varied."""
+    """The runs of one table: one setting and preset."""
 
     title: str
     protocols: tuple[Block, ...]
-    """What differs in rule and constants alone."""
+    """Blocks whose conditions differ only in rule and constants."""
     rows: Block
-    """All of them as one block; labels say whatever tells the rows apart."""
+    """All conditions as one block, with labels that distinguish the rows."""
 
 
 def write(records: Path, docs: Path, reasons: Path | None = None) -> Path:
-    """Write ``docs/pairs.md`` and its figures; the table of the evidence gate goes into ``reasons`` as well."""
+    """Write ``docs/pairs.md`` and its figures, and the table of the evidence gate into ``reasons``."""
     probes: dict[str, str] = {}
     summaries = []
     known = catalogue()
@@ -70,26 +71,26 @@ def write(records: Path, docs: Path, reasons: Path | None = None) -> Path:
         run = load(path, catalogue=known)
         summaries.append(summarise(run))
         probes[run.about.name] = probes_of(run)
-    found = list(comparisons(summaries))
-    gate = gate_table(found)
+    compared = list(comparisons(summaries))
+    gate = gate_table(compared)
     if reasons is not None:
         put_into(reasons, MARK, gate)
     parts = [INTRODUCTION] + ([titled(gate)] if gate.rows else [])
-    for one in found:
-        parts += [titled(table(one, probes)), _picture(one, docs)]
+    for comparison in compared:
+        parts += [titled(table(comparison, probes)), _picture(comparison, docs)]
     page = docs / "pairs.md"
     page.write_text("\n".join(parts).rstrip() + "\n", "utf-8")
     return page
 
 
 def comparisons(summaries: Sequence[Summary]) -> Iterator[Comparison]:
-    """Tables in the order of settings; what tells blocks of one table apart becomes part of each row's name."""
-    together: dict[tuple[str, str], list[Block]] = defaultdict(list)
+    """One comparison per setting and preset, in order."""
+    by_table: dict[tuple[str, str], list[Block]] = defaultdict(list)
     for block in group(summaries):
-        whole = evaluated(block)
-        if whole is not None:
-            together[block.setting, str(block.fields.get("preset", ""))].append(whole)
-    for (setting, preset), blocks in sorted(together.items()):
+        finished = evaluated(block)
+        if finished is not None:
+            by_table[block.setting, str(block.fields.get("preset", ""))].append(finished)
+    for (setting, preset), blocks in sorted(by_table.items()):
         title = f"{setting} ({preset})" if preset else setting
         yield Comparison(title, tuple(blocks), Block(setting, title, blocks[0].fields, tuple(_rows(blocks))))
 
@@ -97,48 +98,48 @@ def comparisons(summaries: Sequence[Summary]) -> Iterator[Comparison]:
 def _rows(blocks: Sequence[Block]) -> Iterator[Condition]:
     shared = set.intersection(*(set(_words(block)) for block in blocks))
     for block in blocks:
-        own = [word for word in _words(block) if word not in shared]
+        distinct = [word for word in _words(block) if word not in shared]
         for condition in sorted(block.conditions, key=_plainest_first):
-            words = own + [f"{name} {value}" for name, value in condition.changed.items()]
+            words = distinct + [f"{name} {value}" for name, value in condition.changed.items()]
             label = f"{condition.rule} ({', '.join(words)})" if words else condition.rule
             yield Condition(condition.rule, label, condition.runs)
 
 
 def _words(block: Block) -> list[str]:
-    """What the block's label has in brackets."""
+    """The words in brackets of the block's label."""
     _, _, inner = block.label.partition(" (")
     return inner.removesuffix(")").split(", ") if inner else []
 
 
-def table(one: Comparison, probes: dict[str, str]) -> Table:
-    """A row for each condition; values of several seeds side by side."""
-    window = window_of(one.rows)
-    groups = list(one.rows.conditions[0].runs[0].groups)
+def table(comparison: Comparison, probes: dict[str, str]) -> Table:
+    """One row per condition, with the values of its seeds side by side."""
+    window = window_of(comparison.rows)
+    groups = list(comparison.rows.conditions[0].runs[0].groups)
     last = f"last {LAST}: {' / '.join(groups)}" if len(groups) > 1 else f"last {LAST}"
     header = ["run", "seeds", f"AUC, {window[0]} to {window[1]:,}", "solved at", last, "probes", "minutes", "machine"]
     rows = []
-    for condition in one.rows.conditions:
+    for condition in comparison.rows.conditions:
         runs = condition.runs
         rows.append(
             [
                 f"`{condition.label}`",
-                _beside(str(run.about.seed) for run in runs),
-                _beside(shown(run.worst_auc(window)) for run in runs),
-                _beside(_solved(run) for run in runs),
-                _beside(" / ".join(shown(float(run.groups[g][-LAST:].mean())) for g in groups) for run in runs),
-                _beside(probes[run.about.name] for run in runs),
-                _beside(f"{run.about.seconds / 60:.1f}" for run in runs),
+                ", ".join(str(run.about.seed) for run in runs),
+                ", ".join(shown(run.worst_auc(window)) for run in runs),
+                ", ".join(_solved(run) for run in runs),
+                ", ".join(" / ".join(shown(float(run.groups[g][-LAST:].mean())) for g in groups) for run in runs),
+                ", ".join(probes[run.about.name] for run in runs),
+                ", ".join(f"{run.about.seconds / 60:.1f}" for run in runs),
                 ", ".join(sorted({run.about.machine for run in runs})),
             ]
         )
-    return Table(one.title, header, rows)
+    return Table(comparison.title, header, rows)
 
 
-def gate_table(found: Sequence[Comparison]) -> Table:
-    """Every protocol under which the rule was run with its own constants and with the faster gate."""
+def gate_table(compared: Sequence[Comparison]) -> Table:
+    """Every protocol with runs of SCOUT under its default constants and under the faster gate."""
     header = ["setting", "windows", "`n_min` 15: AUC; solved at", "`n_min` 5", "times as early", "a fast rule"]
     rows = []
-    for protocol in (block for one in found for block in one.protocols):
+    for protocol in (block for comparison in compared for block in comparison.protocols):
         slow = protocol.of(REFERENCE)
         fast = next((c for c in protocol.conditions if c.rule == REFERENCE and c.changed == FASTER_GATE), None)
         if slow is None or fast is None:
@@ -146,9 +147,10 @@ def gate_table(found: Sequence[Comparison]) -> Table:
         window = window_of(protocol)
         others = [c for c in protocol.conditions if c.rule not in SCHEDULED and not gate_constant(c.rule)]
         best = max(others, key=lambda c: _area(c, window), default=None)
-        fastest = MISSING if best is None else f"`{best.rule}`: {_told(best, window)}"
-        early = _beside(_times(a, b) for a in slow.runs for b in fast.runs if a.about.seed == b.about.seed)
-        rows.append([f"`{protocol.label}`", f"{window[1]:,}", _told(slow, window), _told(fast, window), early, fastest])
+        fastest = MISSING if best is None else f"`{best.rule}`: {_results(best, window)}"
+        early = ", ".join(_times(a, b) for a in slow.runs for b in fast.runs if a.about.seed == b.about.seed)
+        results = _results(slow, window), _results(fast, window)
+        rows.append([f"`{protocol.label}`", f"{window[1]:,}", *results, early, fastest])
     return Table("The evidence gate at a glance", header, rows, [GATE])
 
 
@@ -162,8 +164,8 @@ def _times(slow: Summary, fast: Summary) -> str:
     return f"{slow.solved_window / fast.solved_window:.1f}"
 
 
-def probes_of(run: Run) -> str:
-    """``41 of 1,731``: moves toward harder starts that are probes; the sign for none where no frontier moves."""
+def probes_of(run: RunRecord) -> str:
+    """``41 of 1,731``: how many moves toward harder starts are probes; `MISSING` without a frontier."""
     if run.frontier is None:
         return MISSING
     kinds = run.moves.kind
@@ -174,21 +176,17 @@ def _area(condition: Condition, window: tuple[int, int]) -> float:
     return float(np.mean([run.worst_auc(window) for run in condition.runs]))
 
 
-def _told(condition: Condition, window: tuple[int, int]) -> str:
-    return _beside(f"{shown(run.worst_auc(window))}; {_solved(run)}" for run in condition.runs)
+def _results(condition: Condition, window: tuple[int, int]) -> str:
+    return ", ".join(f"{shown(run.worst_auc(window))}; {_solved(run)}" for run in condition.runs)
 
 
 def _solved(run: Summary) -> str:
     return "never" if run.solved_window is None else f"{run.solved_window:,}"
 
 
-def _beside(values: Iterator[str] | Sequence[str]) -> str:
-    return ", ".join(values)
-
-
-def _picture(one: Comparison, docs: Path) -> str:
-    name = figures.save_curves(one.rows, scores(one.rows), docs, f"pairs-{slug(one.title)}")
-    return f"![{one.title}: held-out success by windows]({name})\n"
+def _picture(comparison: Comparison, docs: Path) -> str:
+    name = figures.save_curves(comparison.rows, scores(comparison.rows), docs, f"pairs-{slug(comparison.title)}")
+    return f"![{comparison.title}: held-out success by windows]({name})\n"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The paper's numbers, as committed data with the table each stands in (``paper.toml``)."""
+"""The paper's numbers, each with its table in the paper (``paper.toml``)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from scout_rl.report.measure.names import USUAL
 
-THE_PAPERS = {"doorkey-limited": "doorkey", "fetch-withingroup-push": "fetch-withingroup"}
-"""Our second version of a setting, beside the one that the paper names: the same numbers stand beside both."""
+PAPER_SETTING = {"doorkey-limited": "doorkey", "fetch-withingroup-push": "fetch-withingroup"}
+"""Our second version of a setting -> the paper's setting. Both are compared with the same numbers."""
 
 
 class Number(NamedTuple):
@@ -29,7 +29,7 @@ class Number(NamedTuple):
     difference: float | None = None
     """SCOUT minus this rule, over paired seeds, where the paper prints that too."""
     difference_source: str = ""
-    """Where it stands; empty: in ``source``."""
+    """Its table or section, if not ``source``."""
 
     def __str__(self) -> str:
         return f"{self.bound} {self.value:.3g}".strip() if self.value else f"{self.bound} 0".strip()
@@ -51,19 +51,19 @@ def read(name: str) -> dict[str, Any]:
 
 @cache
 def numbers() -> tuple[Number, ...]:
-    """All of them."""
+    """All printed numbers."""
     return tuple(Number(**row) for row in read("paper.toml")["number"])
 
 
 def number(setting: str, rule: str, metric: str, ladder: str = str(USUAL["ladder"]), levels: int = 5) -> Number | None:
     """The paper's number, or None where it prints none."""
-    wanted = (THE_PAPERS.get(setting, setting), rule, metric, ladder, levels)
+    wanted = (PAPER_SETTING.get(setting, setting), rule, metric, ladder, levels)
     return next((n for n in numbers() if (n.setting, n.rule, n.metric, n.ladder, n.levels) == wanted), None)
 
 
 def secondary(setting: str, metric: str) -> Secondary | None:
-    """What the paper says against this measure in this setting; None where it says nothing."""
-    wanted = (THE_PAPERS.get(setting, setting), metric)
+    """The paper's reason against this measure in this setting; None without one."""
+    wanted = (PAPER_SETTING.get(setting, setting), metric)
     return next((s for s in _secondaries() if (s.setting, s.metric) == wanted), None)
 
 

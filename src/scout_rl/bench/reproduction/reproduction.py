@@ -1,5 +1,6 @@
-"""docs/reproduction.md and the README's table from the committed records alone:
-``python -m scout_rl.bench.reproduction.reproduction results docs README.md``.
+"""docs/reproduction.md and the README's table, from the committed records alone.
+
+``python -m scout_rl.bench.reproduction.reproduction results docs README.md``
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from scout_rl.bench.reproduction.glance import MARK, glance_table
 from scout_rl.bench.reproduction.headline import headline
 from scout_rl.bench.reproduction.judging import LOSES, RULES, TIE, VERDICTS
 from scout_rl.bench.reproduction.marks import put_into
-from scout_rl.bench.reproduction.verdicts import SHARE, Answer, Row, answer, rows
+from scout_rl.bench.reproduction.verdicts import SOLVED_SHARE, Answer, Row, answer, rows
 from scout_rl.report.measure.comparison import bootstrap_fraction, evaluated, scores
 from scout_rl.report.measure.conditions import Block, group
 from scout_rl.report.measure.metrics import SOLVED, Summary, summarise
@@ -32,7 +33,7 @@ METRICS = {
     "worst_auc": "worst-group AUC",
     "final": "final",
     "worst_final": "worst-group final",
-    SHARE: "seeds solved",
+    SOLVED_SHARE: "seeds solved",
     "retained": "R_retain",
     "self": "R_self",
 }
@@ -67,15 +68,15 @@ GLANCE = """Held-out success of the worst group at the end, mean over seeds; in 
 
 
 def write(results: Path, docs: Path, readme: Path | None = None) -> Path:
-    """Write ``docs/reproduction.md`` and its figures; the table of all settings goes into the README as well."""
+    """Write ``docs/reproduction.md`` and its figures, and the table of all settings into the README."""
     known = catalogue()
     summaries = [summarise(load(path, catalogue=known)) for path in find([results])]
     blocks = [b for b in (evaluated(block) for block in group(summaries)) if b is not None]
     answers = [answer(row, blocks) for row in rows()]
     glance = glance_table(list(dict.fromkeys(a.row.setting for a in answers)), blocks)
-    parts = [INTRODUCTION + RULES + "\n", headline(answers), _promises(summaries), titled(glance), GLANCE]
-    for setting, found in groupby(answers, key=lambda a: a.row.setting):
-        parts.append(_section(setting, list(found), blocks, docs))
+    parts = [INTRODUCTION + RULES + "\n", headline(answers), _machines_known(summaries), titled(glance), GLANCE]
+    for setting, setting_answers in groupby(answers, key=lambda a: a.row.setting):
+        parts.append(_section(setting, list(setting_answers), blocks, docs))
     parts.append(titled(durations_table(blocks)))
     page = docs / "reproduction.md"
     page.write_text("\n".join(parts).rstrip() + "\n", "utf-8")
@@ -84,14 +85,14 @@ def write(results: Path, docs: Path, readme: Path | None = None) -> Path:
     return page
 
 
-def _promises(runs: Sequence[Summary]) -> str:
-    old = Counter(run.about.setting for run in runs if not run.about.ran_on)
-    told = f"{len(runs)} records. "
-    if not old:
-        return told + "All say what they ran on.\n"
-    where = ", ".join(f"`{setting}` {count}" for setting, count in old.items())
-    return told + (
-        f"{old.total()} do not say what they ran on (machine: {UNKNOWN}; {where}): they are from before runs "
+def _machines_known(runs: Sequence[Summary]) -> str:
+    unknown = Counter(run.about.setting for run in runs if not run.about.ran_on)
+    text = f"{len(runs)} records. "
+    if not unknown:
+        return text + "All say what they ran on.\n"
+    where = ", ".join(f"`{setting}` {count}" for setting, count in unknown.items())
+    return text + (
+        f"{unknown.total()} do not say what they ran on (machine: {UNKNOWN}; {where}): they are from before runs "
         "kept that, and from an earlier learner. `scout repeat` finds differences in those that were tried; they are "
         "to be made again.\n"
     )
@@ -141,18 +142,18 @@ def _measure(row: Row) -> str:
 
 
 def _paper_difference(a: Answer) -> str:
-    """As printed; ``≈`` where it is worked out from two printed numbers, with the bound where one of them is one."""
+    """As printed; ``≈`` or ``at least`` if it is the difference of two printed numbers."""
     row, number = a.row, a.paper
     if row.paper_ratio is not None:
         return f"{row.paper_ratio:g} times"
     if a.paper_difference is None:
         return (row.expect if row.expect != LOSES else "") or MISSING
-    told = f"{a.paper_difference:+.2f}"
+    difference = f"{a.paper_difference:+.2f}"
     if row.paper_difference is not None or number is None:
-        return told
+        return difference
     if number.difference is None:
-        return f"{'at least' if number.bound else '≈'} {told}"
-    return f"{told} ({number.difference_source})" if number.difference_source else told
+        return f"{'at least' if number.bound else '≈'} {difference}"
+    return f"{difference} ({number.difference_source})" if number.difference_source else difference
 
 
 def _notes(answers: Sequence[Answer]) -> list[str]:
@@ -161,8 +162,8 @@ def _notes(answers: Sequence[Answer]) -> list[str]:
     notes += [f"{_name(a.row)}: {a.note}." for a in answers if a.note]
     notes += [_areas(a) for a in answers if a.row.metric == "retained" and a.areas]
     notes += [_bootstrap(a) for a in answers if a.row.metric == "self" and a.runs]
-    told = {paper.secondary(a.row.setting, a.row.metric): _measure(a.row) for a in answers}
-    notes += [f"{m} is secondary here: {s.why} ({s.source})." for s, m in told.items() if s is not None]
+    secondary = {paper.secondary(a.row.setting, a.row.metric): _measure(a.row) for a in answers}
+    notes += [f"{m} is secondary here: {s.why} ({s.source})." for s, m in secondary.items() if s is not None]
     mixed = [f"{_name(a.row)} {_measure(a.row)}" for a in answers if a.mixed]
     if mixed:
         notes.append(MIXED.format(", ".join(mixed)))
@@ -173,25 +174,25 @@ def _notes(answers: Sequence[Answer]) -> list[str]:
 
 
 def _behind(answers: Sequence[Answer]) -> list[str]:
-    """By how much SCOUT is behind which rules on areas, the paper's first measure."""
+    """Which rules are ahead of SCOUT on AUC, the paper's first measure, and by how much."""
     notes = []
     for metric in ("auc", "worst_auc"):
-        mine = [(a.row, a.difference) for a in answers if a.row.metric == metric and not a.row.compare]
-        found = [f"{_name(row)} ({d.point:+.2f})" for row, d in mine if d is not None and d.point < -TIE]
-        notes += [f"SCOUT is behind on {METRICS[metric]} here: {', '.join(found)}."] if found else []
+        differences = [(a.row, a.difference) for a in answers if a.row.metric == metric and not a.row.compare]
+        ahead = [f"{_name(row)} ({d.point:+.2f})" for row, d in differences if d is not None and d.point < -TIE]
+        notes += [f"SCOUT is behind on {METRICS[metric]} here: {', '.join(ahead)}."] if ahead else []
     return notes
 
 
 def _areas(a: Answer) -> str:
-    """What a share of gain is made of, beside the paper's."""
+    """The areas behind a share of gain, beside the paper's."""
     row = a.row
-    sought = (("target", "manual"), ("scout", "manual"), (row.rule, row.ladder))
-    theirs = [paper.number(row.setting, rule, "mean_auc", ladder) for rule, ladder in sought]
-    told = " / ".join(str(n) if n is not None else MISSING for n in theirs)
+    conditions = (("target", "manual"), ("scout", "manual"), (row.rule, row.ladder))
+    theirs = [paper.number(row.setting, rule, "mean_auc", ladder) for rule, ladder in conditions]
+    paper_areas = " / ".join(str(n) if n is not None else MISSING for n in theirs)
     source = next((f" ({n.source})" for n in theirs if n is not None), "")
     ours = " / ".join(shown(area, 3) for area in reversed(a.areas))
     sides = "from the target start / with the hand-built ladder / with this one"
-    return f"{_name(row)}, mean AUC {sides}: ours {ours}, the paper's {told}{source}."
+    return f"{_name(row)}, mean AUC {sides}: ours {ours}, the paper's {paper_areas}{source}."
 
 
 def _bootstrap(a: Answer) -> str:
@@ -209,20 +210,20 @@ def _time(runs: list[Summary]) -> str:
 
 
 def _versions(runs: list[Summary]) -> str:
-    found: dict[str, set[str]] = {}
+    versions: dict[str, set[str]] = {}
     for run in runs:
         for name, version in run.about.versions.items():
             if name != "machine":
-                found.setdefault(name, set()).add(version)
-    return ", ".join(f"{name} {'/'.join(sorted(version))}" for name, version in found.items())
+                versions.setdefault(name, set()).add(version)
+    return ", ".join(f"{name} {'/'.join(sorted(version))}" for name, version in versions.items())
 
 
 def _picture(setting: str, blocks: Sequence[Block], docs: Path) -> str | None:
-    """Learning curves of the setting's largest block (of the worst group where there are groups)."""
-    mine = [b for b in blocks if b.setting == setting]
-    if not mine:
+    """Learning curves of the setting's largest block (of the worst group if there are groups)."""
+    setting_blocks = [b for b in blocks if b.setting == setting]
+    if not setting_blocks:
         return None
-    block = max(mine, key=lambda b: (len(b.conditions), b.size))
+    block = max(setting_blocks, key=lambda b: (len(b.conditions), b.size))
     return figures.save_curves(block, scores(block), docs, f"reproduction-{setting}")
 
 

@@ -1,7 +1,7 @@
-"""Ours beside the paper's, row by row, and the verdict: what `docs/reproduction.md` prints.
+"""Our numbers beside the paper's and the verdict, row by row, for `docs/reproduction.md`.
 
-A row asks about one condition (``evidence_rows.toml``). Where records answer it, the verdict follows from the numbers
-by the rules of ``judging``; nobody types one in.
+A row asks about one condition (``evidence_rows.toml``). The verdict follows from the records by the rules of
+``judging``.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from scout_rl.report.measure.metrics import SOLVED, Summary
 from scout_rl.report.measure.retention import retention
 from scout_rl.report.measure.statistics import Interval, bootstrap, generator, paired
 
-SHARE = "solved"
-"""The metric that is 0 or 1 of a run: a median would be too, so shares of seeds are compared by their means."""
+SOLVED_SHARE = "solved"
+"""A metric that is 0 or 1 per run, so seeds are compared by the mean, not the median."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One question."""
+    """One question about a condition."""
 
     setting: str
     rule: str
@@ -38,20 +38,20 @@ class Row:
     expect: str = ""
     """What the paper says without a number: a side, ``not behind``, ``loses a group``; empty: nothing."""
     paper_difference: float | None = None
-    """Where the paper prints a difference and not the two numbers."""
+    """If the paper prints a difference and not the two numbers."""
     paper_ratio: float | None = None
-    """Where it prints how many times SCOUT's value is the rule's."""
+    """If it prints how many times SCOUT's value is the rule's."""
     says: str = ""
 
     @property
     def again(self) -> bool:
-        """Whether another row asks the same with the paper's own setting and the tuned learner."""
-        return self.setting in paper.THE_PAPERS or bool(self.preset)
+        """Whether another row asks the same with the paper's setting and the tuned learner."""
+        return self.setting in paper.PAPER_SETTING or bool(self.preset)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What records say to a row."""
+    """The answer of the records to a row."""
 
     row: Row
     paper: paper.Number | None
@@ -61,76 +61,76 @@ class Answer:
     """Paired: SCOUT minus the rule, or more levels minus fewer."""
     runs: tuple[Summary, ...] = ()
     seeds: int = 0
-    """That the verdict rests on: those that all sides have."""
+    """Number of seeds behind the verdict: those that all sides have."""
     mixed: bool = False
-    """Whether some side's record does not say what it ran on (an earlier learner) and another's does."""
+    """Whether one side's record names its machine and another's does not (an earlier learner)."""
     areas: tuple[float, ...] = ()
-    """Behind a share of gain: mean AUC with its ladder, with the hand-built one, and from the target start."""
+    """For a share of gain: mean AUC with its ladder, with the hand-built one, and from the target start."""
     verdict: str = "not yet run"
     note: str = ""
 
     @property
     def claimed(self) -> bool:
-        """Whether the paper says anything about the row, run or not."""
-        own = self.row.rule == "scout" and not self.row.compare and self.paper is not None
-        said = self.row.expect or self.row.paper_ratio
-        return own or bool(said) or self.paper_difference is not None
+        """Whether the paper says anything about the row."""
+        own_value = self.row.rule == "scout" and not self.row.compare and self.paper is not None
+        expected = self.row.expect or self.row.paper_ratio
+        return own_value or bool(expected) or self.paper_difference is not None
 
 
 def rows() -> list[Row]:
-    """All of them, in the order of the page."""
+    """All rows, in the order of the page."""
     return [Row(**row) for row in paper.read("evidence_rows.toml")["row"]]
 
 
 def answer(row: Row, blocks: Sequence[Block]) -> Answer:
-    """Look a row up in the records."""
+    """Answer a row from the records."""
     number = paper.number(row.setting, row.rule, row.metric, row.ladder, row.levels)
-    told = Answer(row, number, _paper_difference(row, number))
+    result = Answer(row, number, _paper_difference(row, number))
     if row.metric in ("retained", "self"):
-        return _retained(told, blocks)
+        return _retained(result, blocks)
     choice = protocol(row, blocks)
-    mine = None if choice is None else choice.block.of(row.rule)
-    if choice is None or mine is None:
-        return told
+    condition = None if choice is None else choice.block.of(row.rule)
+    if choice is None or condition is None:
+        return result
     block = choice.block
     reduce = over_seeds(block)[1] if row.metric.endswith("auc") else np.mean
-    value = _values(row, block, mine)
+    value = _values(row, block, condition)
     ours = bootstrap(np.array(list(value.values())), reduce, generator())
-    doubt = _joined(choice.doubt, block.doubt(row.rule))
-    told = replace(told, ours=ours, runs=mine.runs, seeds=len(value), note=doubt)
+    doubt = _join_notes(choice.doubt, block.doubt(row.rule))
+    result = replace(result, ours=ours, runs=condition.runs, seeds=len(value), note=doubt)
     if row.expect == judging.LOSES:
-        return replace(told, verdict=judging.loses(ours.point))
+        return replace(result, verdict=judging.lost_group_verdict(ours.point))
     if row.rule == "scout" and not row.compare:
-        return replace(told, verdict=judging.own(ours.point, None if number is None else number.value))
-    return _compared(told, value, blocks, block)
+        return replace(result, verdict=judging.value_verdict(ours.point, None if number is None else number.value))
+    return _compared(result, value, blocks, block)
 
 
-def _compared(told: Answer, value: dict[int, float], blocks: Sequence[Block], block: Block) -> Answer:
-    row, ours = told.row, told.ours
-    beside = _other(row, blocks, block)
-    if beside is None or ours is None:
-        return replace(told, seeds=0)
-    where, condition = beside
-    other = _values(row, where, condition)
-    sides = (value, other) if row.compare else (other, value)
-    both = paired(*sides, np.mean if row.metric == SHARE else np.median)
+def _compared(result: Answer, value: dict[int, float], blocks: Sequence[Block], block: Block) -> Answer:
+    row, ours = result.row, result.ours
+    opponent = _opponent(row, blocks, block)
+    if opponent is None or ours is None:
+        return replace(result, seeds=0)
+    where, condition = opponent
+    others = _values(row, where, condition)
+    sides = (value, others) if row.compare else (others, value)
+    both = paired(*sides, np.mean if row.metric == SOLVED_SHARE else np.median)
     if both is None:
-        return replace(told, seeds=0)
-    theirs, found, note = told.paper_difference, both.difference.point, ""
+        return replace(result, seeds=0)
+    theirs, difference, note = result.paper_difference, both.difference.point, ""
     if row.paper_ratio is not None:
         theirs = (row.paper_ratio - 1) * ours.point
-        note = f"SCOUT's value is {(ours.point + found) / ours.point:.2f} times the rule's" if ours.point else ""
-    verdict = judging.against(found, theirs, row.expect)
-    note = _joined(note, told.note, where.doubt(condition.rule))
-    mixed = _mixed([told.runs, condition.runs])
-    return replace(told, difference=both.difference, seeds=both.n, mixed=mixed, verdict=verdict, note=note)
+        note = f"SCOUT's value is {(ours.point + difference) / ours.point:.2f} times the rule's" if ours.point else ""
+    verdict = judging.difference_verdict(difference, theirs, row.expect)
+    note = _join_notes(note, result.note, where.doubt(condition.rule))
+    mixed = _mixed([result.runs, condition.runs])
+    return replace(result, difference=both.difference, seeds=both.n, mixed=mixed, verdict=verdict, note=note)
 
 
 def _mixed(sides: Sequence[Sequence[Summary]]) -> bool:
-    """Seed by seed, over the seeds that all sides have."""
-    said = [{run.about.seed: bool(run.about.ran_on) for run in side} for side in sides]
-    shared = set.intersection(*(set(side) for side in said))
-    return any(len({side[seed] for side in said}) > 1 for seed in shared)
+    """`Answer.mixed`, over the seeds that all sides have."""
+    known = [{run.about.seed: bool(run.about.ran_on) for run in side} for side in sides]
+    shared = set.intersection(*(set(side) for side in known))
+    return any(len({side[seed] for side in known}) > 1 for seed in shared)
 
 
 def _paper_difference(row: Row, number: paper.Number | None) -> float | None:
@@ -144,52 +144,54 @@ def _paper_difference(row: Row, number: paper.Number | None) -> float | None:
     return None if scout is None else scout.value - number.value
 
 
-def _retained(told: Answer, blocks: Sequence[Block]) -> Answer:
-    row = told.row
-    found = retention(blocks, row.setting, row.ladder, row.levels, row.preset)
-    if found is None:
-        return told
-    sides = [side.runs for side in (found.ladders.auto, found.ladders.by_hand, found.ladders.target)]
-    told = replace(told, runs=sides[0], seeds=found.n, mixed=_mixed(sides), areas=found.areas, note=found.ladders.doubt)
-    if not found.defined:
-        note = f"the hand-built ladder gains {found.gain:+.2f} AUC over the target start: nothing to keep"
-        return replace(told, verdict=judging.nothing_to_keep(found.gain), note=_joined(note, told.note))
-    return replace(told, ours=found.ratio, verdict=judging.keeps(found.ratio.point))
+def _retained(result: Answer, blocks: Sequence[Block]) -> Answer:
+    row = result.row
+    kept = retention(blocks, row.setting, row.ladder, row.levels, row.preset)
+    if kept is None:
+        return result
+    sides = [side.runs for side in (kept.ladders.auto, kept.ladders.by_hand, kept.ladders.target)]
+    result = replace(
+        result, runs=sides[0], seeds=kept.n, mixed=_mixed(sides), areas=kept.areas, note=kept.ladders.doubt
+    )
+    if not kept.defined:
+        note = f"the hand-built ladder gains {kept.gain:+.2f} AUC over the target start: nothing to keep"
+        return replace(result, verdict=judging.no_gain_verdict(kept.gain), note=_join_notes(note, result.note))
+    return replace(result, ours=kept.ratio, verdict=judging.retention_verdict(kept.ratio.point))
 
 
-def _joined(*notes: str) -> str:
+def _join_notes(*notes: str) -> str:
     return "; ".join(dict.fromkeys(note for note in notes if note))
 
 
 def protocol(row: Row, blocks: Sequence[Block]) -> Choice | None:
-    """The block of this protocol: the setting's own learner and budget first (`choice.choose`)."""
+    """The row's block; the setting's learner and budget first (`choice.choose`)."""
     return choose(fitting(blocks, row.setting, row.ladder, row.levels, row.preset))
 
 
-def _other(row: Row, blocks: Sequence[Block], block: Block) -> tuple[Block, Condition] | None:
-    """What the row is compared with, and its block; levels are compared with levels where all else is the same."""
+def _opponent(row: Row, blocks: Sequence[Block], block: Block) -> tuple[Block, Condition] | None:
+    """The condition that the row is compared with, and its block."""
     rule, where = "scout", block
     if row.compare:
         rule, levels = row.rule, int(row.compare.removeprefix("levels "))
-        found = [b for b in blocks if b.levels == levels and alike(b, block, ("levels",))]
-        if not found:
+        matching = [b for b in blocks if b.levels == levels and alike(b, block, ("levels",))]
+        if not matching:
             return None
-        where = found[0]
+        where = matching[0]
     condition = where.of(rule)
     return None if condition is None else (where, condition)
 
 
 def _values(row: Row, block: Block, condition: Condition) -> dict[int, float]:
-    """The row's metric by seed, areas over the block's common window."""
+    """The row's metric by seed; AUC is over the block's common window."""
     window = window_of(block)
 
-    def one(run: Summary) -> float:
+    def value(run: Summary) -> float:
         if row.metric.startswith("final:"):
             return float(run.groups[row.metric.removeprefix("final:")][-1])
         areas = {"auc": run.auc, "worst_auc": run.worst_auc}
         if row.metric in areas:
             return areas[row.metric](window)
-        ends = {"final": run.final, "worst_final": run.worst_final, SHARE: float(run.worst_final >= SOLVED)}
+        ends = {"final": run.final, "worst_final": run.worst_final, SOLVED_SHARE: float(run.worst_final >= SOLVED)}
         return ends[row.metric]
 
-    return {run.about.seed: one(run) for run in condition.runs}
+    return {run.about.seed: value(run) for run in condition.runs}

@@ -1,1 +1,1 @@
-"""Numbers and tables from that value: pure functions."""
+"""From run records to numbers and tables: pure functions."""

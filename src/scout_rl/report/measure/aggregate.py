@@ -1,4 +1,4 @@
-"""Over all settings: how the reference and each rule do in the settings that have both, one block a setting."""
+"""The reference and each rule over all settings that have both, one block per setting."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.report.measure.choice import stands_for_its_setting
+from scout_rl.report.measure.choice import representative
 from scout_rl.report.measure.comparison import Score, reference_of
 from scout_rl.report.measure.conditions import Block
 from scout_rl.report.measure.statistics import (
@@ -27,48 +27,45 @@ ONE_EACH = (
 )
 Areas = NDArray[np.float64]
 Pair = tuple[Areas, dict[str, Areas]]
-"""Of one block: the reference's areas, and the others' by name."""
+"""AUC in one block: the reference's, and the others' by name."""
 Scored = tuple[Block, list[Score]]
 
 
 def aggregate_tables(blocks: Sequence[Scored]) -> list[Table]:
-    """IQM of worst-group AUC, and how likely the reference beats each rule: a table a reference.
+    """IQM of worst-group AUC, and how likely the reference beats each rule: one table per reference.
 
-    One block stands for each setting; the others are named below. Settings are put together by rule where it has its
-    own constants, whatever a sweep beside it makes its label, and by label otherwise. Settings of another reference are
-    counted below the table that they are not in.
+    One block represents each setting; notes name the others. Conditions of different settings belong together if they
+    have the same rule with default constants, or the same label. Notes count the settings of other references.
     """
-    chosen, left_out = one_a_setting(blocks)
+    representatives, left_out = one_per_setting(blocks)
     by_reference: dict[str, list[Pair]] = defaultdict(list)
-    for _, found in chosen:
-        ours = reference_of(found)
+    for _, scores in representatives:
+        ours = reference_of(scores)
         if ours is not None:
-            names = _names(found)
-            others = {name: s.worst_auc for name, s in zip(names, found, strict=True) if s is not ours}
+            names = _names(scores)
+            others = {name: s.worst_auc for name, s in zip(names, scores, strict=True) if s is not ours}
             by_reference[ours.condition.reference_name].append((ours.worst_auc, others))
-    told = [ONE_EACH.format("; ".join(left_out))] if left_out else []
-    made = [_table(name, pairs, [*_elsewhere(name, by_reference), *told]) for name, pairs in by_reference.items()]
-    return [table for table in made if table.rows]
+    notes = [ONE_EACH.format("; ".join(left_out))] if left_out else []
+    tables = [_table(name, pairs, [*_elsewhere(name, by_reference), *notes]) for name, pairs in by_reference.items()]
+    return [table for table in tables if table.rows]
 
 
-def one_a_setting(blocks: Sequence[Scored]) -> tuple[list[Scored], list[str]]:
-    """The block that stands for each setting, among those with a reference, and the labels of all others."""
+def one_per_setting(blocks: Sequence[Scored]) -> tuple[list[Scored], list[str]]:
+    """The block that represents each setting, among those with a reference, and the labels of all others."""
     by_setting: dict[str, list[Block]] = defaultdict(list)
-    for block, found in blocks:
-        if reference_of(found) is not None:
+    for block, scores in blocks:
+        if reference_of(scores) is not None:
             by_setting[block.setting].append(block)
-    choices = [stands_for_its_setting(mine) for mine in by_setting.values()]
+    choices = [representative(candidates) for candidates in by_setting.values()]
     kept = {id(choice.block) for choice in choices if choice is not None}
-    chosen = [(block, found) for block, found in blocks if id(block) in kept]
-    return chosen, [block.label for block, _ in blocks if id(block) not in kept]
+    representatives = [(block, scores) for block, scores in blocks if id(block) in kept]
+    return representatives, [block.label for block, _ in blocks if id(block) not in kept]
 
 
-def _names(found: list[Score]) -> list[str]:
-    own = Counter(s.condition.rule for s in found if s.condition.own_constants)
-    return [
-        s.condition.rule if s.condition.own_constants and own[s.condition.rule] == 1 else s.condition.label
-        for s in found
-    ]
+def _names(scores: list[Score]) -> list[str]:
+    conditions = [s.condition for s in scores]
+    n_default = Counter(c.rule for c in conditions if c.has_default_constants)
+    return [c.rule if c.has_default_constants and n_default[c.rule] == 1 else c.label for c in conditions]
 
 
 def _table(reference: str, pairs: list[Pair], notes: list[str]) -> Table:
@@ -78,11 +75,10 @@ def _table(reference: str, pairs: list[Pair], notes: list[str]) -> Table:
         if len(shared) < 2:
             continue
         ours, theirs = [pair[0] for pair in shared], [pair[1] for pair in shared]
-        cells = [
-            shown_interval(stratified_bootstrap(interquartile_mean, given, rng=generator())) for given in (ours, theirs)
-        ]
+        means = [stratified_bootstrap(interquartile_mean, side, rng=generator()) for side in (ours, theirs)]
         better = stratified_bootstrap(probability_of_improvement, ours, theirs, rng=generator())
-        rows.append([rule, str(len(shared)), str(sum(len(t) for t in theirs)), *cells, shown_interval(better)])
+        counts = str(len(shared)), str(sum(len(t) for t in theirs))
+        rows.append([rule, *counts, *map(shown_interval, (*means, better))])
     title = TITLE if reference == "SCOUT" else f"{TITLE}: {reference}"
     header = ["rule", "settings", "n", f"IQM {reference} [95%]", "IQM rule [95%]", f"P({reference} better) [95%]"]
     return Table(title, header, rows, [NOTE, *notes])

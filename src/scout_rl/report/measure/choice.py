@@ -1,4 +1,4 @@
-"""Which block of runs answers for a setting where several could: by a stated order, and doubt is named."""
+"""Which of several blocks of runs represents a setting."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Key = Callable[[Block], tuple[bool, ...]]
 
 
 class Choice(NamedTuple):
-    """A block, and those that had as good a claim but no more runs."""
+    """A block, and its rivals: those that match the setting as well and have no more runs."""
 
     block: Block
     rivals: tuple[Block, ...]
 
     @property
     def doubt(self) -> str:
-        """What is to be said about the rivals; empty where there are none."""
+        """A note that names the rivals; empty without any."""
         if not self.rivals:
             return ""
         others = ", ".join(rival.label for rival in self.rivals)
@@ -27,7 +27,7 @@ class Choice(NamedTuple):
 
 
 def fitting(blocks: Sequence[Block], setting: str, ladder: str, levels: int, preset: str) -> list[Block]:
-    """The blocks of a setting with that ladder and number of levels; of a preset that is not ours only if named."""
+    """The blocks of that setting, ladder, number of levels and preset; an empty ``preset`` is `TUNED`."""
     return [
         b
         for b in blocks
@@ -37,47 +37,47 @@ def fitting(blocks: Sequence[Block], setting: str, ladder: str, levels: int, pre
 
 
 def choose(blocks: Sequence[Block], key: Key | None = None) -> Choice | None:
-    """The block that is most the setting's own (`own_parts`), of equal ones that with the most runs; None of none."""
-    order = key or own_parts
+    """The block that matches its setting best (`matches_setting`), then has the most runs; None without blocks."""
+    order = key or matches_setting
     best = min(blocks, key=lambda b: ([not part for part in order(b)], -b.size, b.label), default=None)
     if best is None:
         return None
     return Choice(best, tuple(b for b in blocks if b is not best and order(b) == order(best)))
 
 
-def stands_for_its_setting(blocks: Sequence[Block]) -> Choice | None:
+def representative(blocks: Sequence[Block]) -> Choice | None:
     """The one block that counts for a setting.
 
-    Preset tuned first, then the setting's own learner and budget, a hand-built ladder, five levels, and the rest of
-    what `own_parts` asks for.
+    Preset tuned first, then the setting's learner and budget, a hand-built ladder, five levels, and the rest of
+    `matches_setting`.
     """
 
     def order(block: Block) -> tuple[bool, ...]:
-        learner, budget, *rest = own_parts(block)
-        plain = block.ladder == USUAL["ladder"], block.levels == USUAL["levels"]
-        return block.preset == TUNED, learner, budget, *plain, *rest
+        learner, budget, *rest = matches_setting(block)
+        usual = block.ladder == USUAL["ladder"], block.levels == USUAL["levels"]
+        return block.preset == TUNED, learner, budget, *usual, *rest
 
     return choose(blocks, order)
 
 
-def own_parts(block: Block) -> tuple[bool, ...]:
-    """Whether learner, budget, bank, rollouts per window and the preset's constants are the setting's own."""
-    own, fields = block.known, block.fields
-    if own is None:
+def matches_setting(block: Block) -> tuple[bool, ...]:
+    """Whether learner, budget, bank, rollouts per window and the preset's constants are the setting's."""
+    known, fields = block.known, block.fields
+    if known is None:
         return (False,) * 5
-    algorithm = fields.get("algorithm") or own.learner
+    algorithm = fields.get("algorithm") or known.learner
     constants = {**LEARNER_ADDED_LATER, **fields.get("learner", {})}
-    asked = own.presets.get((algorithm, block.preset), {})
+    preset_constants = known.presets.get((algorithm, block.preset), {})
     return (
-        algorithm == own.learner,
-        fields.get("windows") == own.windows,
-        fields.get("bank") == own.bank_sha256,
-        fields.get("episodes") == own.episodes,
-        all(constants.get(name) == value for name, value in asked.items()),
+        algorithm == known.learner,
+        fields.get("windows") == known.windows,
+        fields.get("bank") == known.bank_sha256,
+        fields.get("episodes") == known.episodes,
+        all(constants.get(name) == value for name, value in preset_constants.items()),
     )
 
 
-def alike(one: Block, other: Block, but: Sequence[str]) -> bool:
-    """Whether all that the runs of two blocks share is the same, but for the fields that are named."""
-    fields = one.fields.keys() | other.fields.keys()
-    return all(one.fields.get(name) == other.fields.get(name) for name in fields if name not in but)
+def alike(block: Block, other: Block, except_for: Sequence[str]) -> bool:
+    """Whether two blocks have the same fields, apart from those in ``except_for``."""
+    fields = block.fields.keys() | other.fields.keys()
+    return all(block.fields.get(name) == other.fields.get(name) for name in fields if name not in except_for)

@@ -1,4 +1,4 @@
-"""The tables of one block of runs: what is printed, beside what a paper prints where one does."""
+"""The tables of one block of runs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Score(NamedTuple):
 
     condition: Condition
     auc: NDArray[np.float64]
-    """``[seeds]``, as all below."""
+    """``[seeds]``, like the arrays below."""
     worst_auc: NDArray[np.float64]
     final: NDArray[np.float64]
     worst_final: NDArray[np.float64]
     paired: Paired | None
-    """Worst-group AUC of the reference minus this; None for the reference itself, or where no seed has both."""
+    """Worst-group AUC of the reference minus this one; None for the reference, or without a common seed."""
     holm: float | None
 
     def by_seed(self, values: NDArray[np.float64]) -> dict[int, float]:
@@ -58,22 +58,22 @@ def window_of(block: Block) -> tuple[int, int]:
 def scores(block: Block) -> list[Score]:
     """Every condition's numbers, each paired with the reference's."""
     window = window_of(block)
-    made = [_score(condition, window) for condition in block.conditions]
-    first = reference_of(made)
+    unpaired = [_score(condition, window) for condition in block.conditions]
+    first = reference_of(unpaired)
     if first is None:
-        return made
+        return unpaired
     ours = first.by_seed(first.worst_auc)
-    return [s if s is first else s._replace(paired=paired(ours, s.by_seed(s.worst_auc))) for s in made]
+    return [s if s is first else s._replace(paired=paired(ours, s.by_seed(s.worst_auc))) for s in unpaired]
 
 
-def reference_of(found: Sequence[Score]) -> Score | None:
+def reference_of(scores: Sequence[Score]) -> Score | None:
     """What the others are compared with (`conditions.reference`)."""
-    chosen = reference(s.condition for s in found)
-    return next((s for s in found if s.condition is chosen), None)
+    condition = reference(s.condition for s in scores)
+    return next((s for s in scores if s.condition is condition), None)
 
 
-def with_family(blocks: Sequence[list[Score]]) -> list[list[Score]]:
-    """Fill in Holm-Bonferroni over the family: every comparison of every block."""
+def with_holm(blocks: Sequence[list[Score]]) -> list[list[Score]]:
+    """Fill in p-values corrected by Holm-Bonferroni over every comparison of every block."""
     adjusted = iter(holm([s.paired.p for block in blocks for s in block if s.paired is not None]))
     return [[s if s.paired is None else s._replace(holm=next(adjusted)) for s in block] for block in blocks]
 
@@ -92,23 +92,23 @@ def _score(condition: Condition, window: tuple[int, int]) -> Score:
 
 
 def over_seeds(block: Block) -> tuple[str, Callable[..., NDArray[np.float64]]]:
-    """How areas are averaged over seeds: by the median, unless the setting is known for the mean."""
+    """How AUC is averaged over seeds: by the median, unless the catalogue says by the mean."""
     return ("mean", np.mean) if block.known is not None and block.known.by_mean else ("median", np.median)
 
 
-def comparison_table(block: Block, found: list[Score]) -> Table:
-    """One row per condition: success, worst group, paired difference, time to solve; what a paper prints, if any."""
+def comparison_table(block: Block, scores: list[Score]) -> Table:
+    """One row per condition: success, worst group, paired difference, time to solve, a paper's numbers."""
     window = window_of(block)
     groups = list(block.conditions[0].runs[0].groups)
     many = len(groups) > 1
     word, reduce = over_seeds(block)
     header = ["rule", "n", "final", *([*(f"final {g}" for g in groups), "worst final"] if many else [])]
     header += [f"AUC ({word})", *([f"worst-group AUC ({word})"] if many else [])]
-    first = reference_of(found)
+    first = reference_of(scores)
     ours = "SCOUT" if first is None else first.condition.reference_name
     header += [f"Δ {ours} − rule [95%]", "wins", "p", "p Holm", f"solved (≥ {SOLVED})", "windows to solve"]
-    rows = [_comparison_row(block, s, groups, reduce, is_first=s is first) for s in found]
-    printed = [printed_cell(block, s.condition) for s in found]
+    rows = [_comparison_row(block, s, groups, reduce, is_first=s is first) for s in scores]
+    printed = [printed_cell(block, s.condition) for s in scores]
     if set(printed) != {MISSING}:
         header, rows = [*header, "paper"], [[*row, cell] for row, cell in zip(rows, printed, strict=True)]
     notes = [
@@ -143,29 +143,26 @@ def _comparison_row(
 
 
 def windows_to_solve(runs: Sequence[Summary]) -> str:
-    """``50 (5/6)``: the median, and how many seeds it is of."""
+    """``50 (5/6)``: the median, and how many seeds solved it."""
     when = [run.solved_window for run in runs if run.solved_window is not None]
     return f"{np.median(when):.0f} ({len(when)}/{len(runs)})" if when else f"{MISSING} (0/{len(runs)})"
 
 
 def printed_cell(block: Block, condition: Condition) -> str:
-    """What a paper prints for this setting, rule and ladder; the sign for none where it prints nothing.
-
-    Its numbers are of rules with their own constants.
-    """
-    if block.known is None or not condition.own_constants:
+    """A paper's numbers for this setting, rule (with default constants) and ladder, or `MISSING`."""
+    if block.known is None or not condition.has_default_constants:
         return MISSING
-    told = {
+    printed = {
         name: block.known.printed[key]
         for metric, name in PAPER_METRICS.items()
         if (key := (condition.rule, metric, block.ladder, block.levels)) in block.known.printed
     }
-    numbers = ", ".join(f"{name} {number.text}" for name, number in told.items())
-    return f"{numbers} ({'; '.join(sorted({number.source for number in told.values()}))})" if told else MISSING
+    numbers = ", ".join(f"{name} {number.text}" for name, number in printed.items())
+    return f"{numbers} ({'; '.join(sorted({number.source for number in printed.values()}))})" if printed else MISSING
 
 
 def mean_sd(values: NDArray[np.float64]) -> str:
-    """``0.97 ± 0.04``; without a deviation for one seed."""
+    """``0.97 ± 0.04``; the mean alone for one seed."""
     if len(values) < 2:
         return shown(float(values.mean()))
     return f"{values.mean():.2f} ± {values.std(ddof=1):.2f}"
@@ -181,7 +178,7 @@ def _missing(block: Block) -> list[str]:
 
 
 def mechanism_table(block: Block) -> Table:
-    """One row a condition: time at each level, and for frontiers dispersion, reversals and where they ended."""
+    """One row per condition: time at each level, and the frontiers' dispersion, reversals and end."""
     levels = max(run.about.n_levels for c in block.conditions for run in c.runs)
     names = list(next((run.dispersion for c in block.conditions for run in c.runs if run.dispersion), {}))
     header = ["rule", "n", *(f"level {i}" for i in range(levels)), *(f"dispersion {g}" for g in names)]
@@ -193,39 +190,35 @@ def mechanism_table(block: Block) -> Table:
         "Level columns: share of time at that level (of windows x contexts under a frontier, of rollouts without one). "
         "Dispersion: IQR of the frontiers within the group, mean over windows. All: mean over seeds."
     )
-    told = (
+    policy_note = (
         "Bootstrap fraction: share of contexts whose ladder needed more than a policy trained from the target start "
         "(n: runs that say it)."
     )
-    return Table(f"{block.label}: where training happened", header, rows, [note, *[told] * from_policies])
+    return Table(f"{block.label}: where training happened", header, rows, [note, *[policy_note] * from_policies])
 
 
-def _mechanism_row(block: Block, c: Condition, levels: int, names: Sequence[str]) -> list[str]:
+def _mechanism_row(block: Block, condition: Condition, levels: int, names: Sequence[str]) -> list[str]:
     def mean(values: Sequence[float | None]) -> str:
         known = [v for v in values if v is not None]
         return shown(float(np.mean(known))) if known else MISSING
 
-    runs = c.runs
+    runs = condition.runs
     share = np.mean([np.pad(run.level_share, (0, levels - len(run.level_share))) for run in runs], axis=0)
     spread = [mean([float(run.dispersion[g].mean()) if g in run.dispersion else None for run in runs]) for g in names]
-    steps, minutes = (
-        [r.about.environment_steps / 1e6 or None for r in runs],
-        [r.about.seconds / 60 or None for r in runs],
-    )
     return [
-        c.label,
-        shown_seeds(c.seeds, block.seeds),
+        condition.label,
+        shown_seeds(condition.seeds, block.seeds),
         *(f"{s:.0%}" for s in share),
         *spread,
         mean([run.reversals for run in runs]),
         mean([run.at_target for run in runs]),
-        mean(steps),
-        mean(minutes),
+        mean([run.about.environment_steps / 1e6 or None for run in runs]),
+        mean([run.about.seconds / 60 or None for run in runs]),
         bootstrap_fraction(runs),
     ]
 
 
 def bootstrap_fraction(runs: Sequence[Summary]) -> str:
-    """Mean over the runs with a policy ladder, and how many they are."""
+    """Mean over the runs with a policy ladder, and their number."""
     known = [run.about.bootstrap_fraction for run in runs if run.about.bootstrap_fraction is not None]
     return f"{np.mean(known):.2f} (n = {len(known)})" if known else MISSING

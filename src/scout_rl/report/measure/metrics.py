@@ -1,4 +1,4 @@
-"""What is measured of one run (spec section 7): pure functions on arrays, and a run's summary.
+"""Measures of one run (spec section 7): pure functions on arrays, and a run's summary.
 
 Curves are ``[evaluations]`` over ``at`` (windows closed). Frontiers are ``[windows, contexts]``.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.report.read.run import About, Run
+from scout_rl.report.read.run import About, RunRecord
 
 Floats = NDArray[np.float64]
 Values = Floats | Sequence[float]
@@ -21,11 +21,11 @@ SOLVED = 0.5
 REACHED, HELD = 0.9, 0.8
 """Windows to solve: the worst group reaches the first and stays at the second at the next two evaluations."""
 RETREAT = 1
-"""Index into ``compact.KINDS``: the one move toward easier starts."""
+"""Index into ``compact.KINDS``: the only kind of move toward easier starts."""
 
 
 def common_window(curves: Iterable[NDArray[np.int64]]) -> tuple[int, int]:
-    """The windows that every run was evaluated over: from the latest first to the earliest last evaluation."""
+    """The span that all runs share: from the latest first evaluation to the earliest last one."""
     first, last = zip(*((int(at[0]), int(at[-1])) for at in curves), strict=True)
     if max(first) >= min(last):
         raise ValueError(f"the runs share no window: one begins at {max(first)}, another ends at {min(last)}")
@@ -54,7 +54,7 @@ def solved_at(worst: Floats) -> int | None:
 
 
 def interquartile_range(frontier: NDArray[np.int8]) -> Floats:
-    """Per window the IQR over contexts, quartiles interpolated linearly; a sort of small integers is the fast way."""
+    """Per window: the IQR over contexts, quartiles interpolated linearly. Sorting small integers is the fast way."""
     if frontier.shape[1] == 0:
         return np.zeros(len(frontier))
     ordered = np.sort(frontier, axis=1)
@@ -62,11 +62,11 @@ def interquartile_range(frontier: NDArray[np.int8]) -> Floats:
 
 
 def _quantile(ordered: NDArray[np.int8], q: float) -> Floats:
-    place = q * (ordered.shape[1] - 1)
-    low = int(place)
+    position = q * (ordered.shape[1] - 1)
+    low = int(position)
     high = min(low + 1, ordered.shape[1] - 1)
     step = ordered[:, high].astype(float) - ordered[:, low]
-    return np.asarray(ordered[:, low] + (place - low) * step)
+    return np.asarray(ordered[:, low] + (position - low) * step)
 
 
 def reversals(context: NDArray[np.int32], kind: NDArray[np.int8], n_contexts: int) -> NDArray[np.int64]:
@@ -85,20 +85,20 @@ def time_at_level(frontier: NDArray[np.int8], n_levels: int) -> Floats:
 def gradient_steps(learner: Mapping[str, Any], steps_at: NDArray[np.int64]) -> NDArray[np.int64]:
     """``[windows]``: gradient steps so far, from a learner's constants and the environment steps ``steps_at``.
 
-    PPO splits a window's steps into minibatches, epoch by epoch; the others take ``updates`` a window once they have
-    ``warmup`` steps. Empty where the constants are not known.
+    PPO splits a window's steps into minibatches in every epoch. The others take ``updates`` steps per window from
+    ``warmup`` environment steps on. Empty for unknown constants.
     """
     if "epochs" in learner:
-        here = np.diff(steps_at, prepend=0)
-        return np.cumsum(learner["epochs"] * np.maximum(1, -(-here // learner["minibatch"])))
+        in_window = np.diff(steps_at, prepend=0)
+        return np.cumsum(learner["epochs"] * np.maximum(1, -(-in_window // learner["minibatch"])))
     if "updates" in learner:
         return np.cumsum(np.where(steps_at >= learner["warmup"], learner["updates"], 0))
     return np.zeros(0, np.int64)
 
 
 def retained(auto: Values, manual: Values, target: Values) -> Floats:
-    """R_retain and R_self of ``[..., seeds]``: the share of the hand-built ladder's gain over the target start, on
-    mean AUC; NaN without a gain."""
+    """R_retain and R_self of ``[..., seeds]``: kept share of the hand-built ladder's gain in mean AUC over the target
+    start. NaN without a gain."""
     base = np.mean(target, axis=-1)
     gain = np.mean(manual, axis=-1) - base
     return np.asarray((np.mean(auto, axis=-1) - base) / np.where(gain == 0, np.nan, gain))
@@ -106,7 +106,7 @@ def retained(auto: Values, manual: Values, target: Values) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What tables and figures need of a run; its rollouts and frontiers are left behind."""
+    """What tables and figures need of a run, without its rollouts and frontiers."""
 
     about: About
     at: NDArray[np.int64]
@@ -129,7 +129,7 @@ class Summary:
 
     @property
     def evaluated(self) -> bool:
-        """Whether there is a held-out curve to speak of."""
+        """Whether there is a held-out curve: two evaluations or more."""
         return len(self.at) > 1
 
     @property
@@ -151,11 +151,11 @@ class Summary:
         return min(auc(self.at, curve, window) for curve in self.groups.values())
 
 
-def summarise(run: Run) -> Summary:
-    """Reduce a run."""
+def summarise(run: RunRecord) -> Summary:
+    """Reduce a run to what tables and figures need."""
     when = solved_at(worst_curve(run.held_out_groups)) if run.held_out_groups else None
     window = None if when is None else int(run.evaluated_at[when])
-    played = None if window is None else max(window - 1, 0)
+    index = None if window is None else max(window - 1, 0)
     updates = gradient_steps(run.about.config.get("learner", {}), run.steps_at)
     n, levels = run.about.n_contexts, run.about.n_levels
     means, spread = {}, {}
@@ -165,16 +165,16 @@ def summarise(run: Run) -> Summary:
             spread[name] = interquartile_range(run.frontier[:, members]).astype(np.float32)
         share = time_at_level(run.frontier, levels)
     else:
-        share = np.bincount(run.played.level, minlength=levels) / max(1, len(run.played.level))
+        share = np.bincount(run.rollouts.level, minlength=levels) / max(1, len(run.rollouts.level))
     return Summary(
         about=run.about,
         at=run.evaluated_at,
         held_out=run.held_out,
         groups=run.held_out_groups,
         solved_window=window,
-        solved_updates=None if played is None or played >= len(updates) else int(updates[played]),
-        solved_steps=None if played is None or played >= len(run.steps_at) else int(run.steps_at[played]),
-        solved_seconds=None if played is None or played >= len(run.seconds_at) else float(run.seconds_at[played]),
+        solved_updates=None if index is None or index >= len(updates) else int(updates[index]),
+        solved_steps=None if index is None or index >= len(run.steps_at) else int(run.steps_at[index]),
+        solved_seconds=None if index is None or index >= len(run.seconds_at) else float(run.seconds_at[index]),
         level_share=share,
         frontier_mean=means,
         dispersion=spread,
@@ -183,8 +183,8 @@ def summarise(run: Run) -> Summary:
     )
 
 
-def members_of(run: Run) -> dict[str, NDArray[np.int64]]:
-    """Training contexts by evaluation group; all of them as one group where no labels are known."""
+def members_of(run: RunRecord) -> dict[str, NDArray[np.int64]]:
+    """Training contexts by evaluation group; one group ``all`` without labels."""
     if run.context_group is None:
         return {"all": np.arange(run.about.n_contexts)}
     return {name: np.flatnonzero(run.context_group == i) for i, name in enumerate(run.groups)}

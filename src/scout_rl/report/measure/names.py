@@ -1,4 +1,4 @@
-"""What blocks and conditions are called: titles that can be told apart, and a file name of its own for each."""
+"""Labels of blocks and conditions, all different, and a file name for each."""
 
 from __future__ import annotations
 
@@ -11,32 +11,33 @@ from typing import Any
 from scout_rl.records.stored import SOURCES
 
 KIN = ("setting", "preset", "algorithm", "ladder")
+"""Blocks that are equal in these fields need more words in their labels."""
 USUAL = {"ladder": "manual", "levels": 5}
-"""Not worth a word in a label."""
+"""Not mentioned in a label."""
 LONGEST = 80
-"""Characters of a file name."""
+"""Most characters of a file name."""
 
 
 def block_labels(blocks: Sequence[dict[str, Any]], keys: Sequence[str]) -> list[str]:
-    """Setting, whatever is unusual, and whatever else tells blocks apart that share setting, learner and ladder.
+    """Per block: its setting, what is unusual, and what differs from blocks with the same `KIN` fields.
 
-    What a preset changes is said by its name. Where a policy ladder comes from is said only if nothing else tells two
-    blocks apart. ``keys`` are the blocks as text, no two the same.
+    The name of a preset stands for what it changes. The source of a policy ladder is named only if nothing else
+    distinguishes two blocks. ``keys`` are the blocks as text, all different.
     """
     short = [_block_label(fields, blocks, silent=SOURCES) for fields in blocks]
     often = Counter(short)
     pairs = zip(short, blocks, strict=True)
-    return told_apart([_block_label(fields, blocks) if often[name] > 1 else name for name, fields in pairs], keys)
+    return distinct_labels([_block_label(fields, blocks) if often[name] > 1 else name for name, fields in pairs], keys)
 
 
 def _block_label(fields: dict[str, Any], blocks: Sequence[dict[str, Any]], silent: Sequence[str] = ()) -> str:
     twins = [_flat(other) for other in blocks if all(other.get(k) == fields.get(k) for k in KIN)]
-    told = {k: v for k, v in differing(_flat(fields), twins).items() if k not in USUAL and k not in silent}
-    return f"{fields.get('setting') or 'log_dir'}{bracket({**unusual(fields), **told})}"
+    differences = {k: v for k, v in differing(_flat(fields), twins).items() if k not in USUAL and k not in silent}
+    return f"{fields.get('setting') or 'log_dir'}{bracket({**unusual(fields), **differences})}"
 
 
-def told_apart(labels: Sequence[str], keys: Sequence[str]) -> list[str]:
-    """The labels, with a short hash of its key behind each one that is there twice."""
+def distinct_labels(labels: Sequence[str], keys: Sequence[str]) -> list[str]:
+    """The labels; those that occur twice get a short hash of their key."""
     often = Counter(labels)
     pairs = zip(labels, keys, strict=True)
     return [
@@ -45,7 +46,7 @@ def told_apart(labels: Sequence[str], keys: Sequence[str]) -> list[str]:
 
 
 def unusual(fields: dict[str, Any]) -> dict[str, Any]:
-    """What a label says of any protocol: ladder and levels, where they are not the usual ones, preset and algorithm."""
+    """What every label mentions: unusual ladder and levels, preset and algorithm."""
     named = {k: v for k, v in fields.items() if k in ("preset", "algorithm")}
     return {k: fields[k] for k, usual in USUAL.items() if fields.get(k, usual) != usual} | named
 
@@ -58,14 +59,14 @@ def _flat(fields: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def differing(fields: dict[str, Any], among: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Those that are not the same in all the others."""
+    """The fields that are not the same in all of ``among``."""
     return {k: v for k, v in fields.items() if any(other.get(k) != v for other in among)}
 
 
-def bracket(told: dict[str, Any]) -> str:
-    """The words of a label, in brackets."""
+def bracket(fields: dict[str, Any]) -> str:
+    """Fields as the words of a label, in brackets."""
     words = []
-    for key, value in told.items():
+    for key, value in fields.items():
         name = key.rsplit(".", 1)[-1]
         if name == "ladder":
             words.append(f"{value} ladder")
@@ -91,5 +92,5 @@ def file_names(labels: Sequence[str]) -> list[str]:
 
 
 def slug(label: str) -> str:
-    """A label as a file name, which another label may share."""
+    """A label as a file name; two labels may have the same."""
     return re.sub(r"[^a-z0-9.]+", "-", label.lower())[:LONGEST].strip("-.") or "unnamed"

@@ -1,8 +1,8 @@
-"""Whether contexts needed different paces, from records alone: what chance allows, and how large it is.
+"""Whether contexts needed different paces, from records alone: two permutation tests.
 
-Two questions, two permutation tests. Do contexts at the same level in the same period succeed alike? (Rollouts are
-exchanged within level, period and group.) Do the given groups train from different levels? (Labels are exchanged
-between contexts.) A difference that chance allows is none, and one that is too small to matter is none either.
+Do contexts at the same level in the same period succeed alike? (Rollouts are exchanged within level, period and group.)
+Do groups train from different levels? (Labels are exchanged between contexts.) A difference counts only if chance does
+not explain it and it is large enough to matter.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.report.read.replay import replay
-from scout_rl.report.read.run import Run
+from scout_rl.report.read.run import RunRecord
+from scout_rl.report.read.statuses import window_statuses
 from scout_rl.rules import Status
 
 Floats = NDArray[np.float64]
 PERIOD = 25
-"""Windows of a period: short enough that the policy hardly changes, long enough that several contexts share a level."""
+"""Windows per period: short, so that the policy hardly changes; long, so that several contexts share a level."""
 SHUFFLES = 200
 CHANCE = 0.01
 """p below which chance is ruled out."""
 FEW = 0.05
-"""Share of contexts, the furthest off, that no verdict rests on."""
+"""Share of contexts, the most extreme ones, that are left out."""
 UNDER_WAY = 0.1
-"""Share of contexts above the target start below which a period says nothing about pace: the curriculum is over."""
+"""A period counts only if at least this share of contexts is above the target start."""
 POOLED = ("group-frontier",)
-"""Rules whose frontier is not a context's own."""
+"""Rules whose frontier is shared by contexts."""
 
 
 class Difference(NamedTuple):
@@ -40,15 +40,15 @@ class Difference(NamedTuple):
 
     @property
     def beyond_chance(self) -> bool:
-        """Whether shuffling hardly ever gives as much."""
+        """Whether chance is ruled out."""
         return self.p < CHANCE
 
 
 class Pacing(NamedTuple):
-    """What the records say about pace."""
+    """The differences in pace between contexts and groups."""
 
     own_frontiers: bool
-    """Whether every context had its own; else only success can be compared."""
+    """Whether every context had its own frontier; else only success is compared."""
     within: Difference
     """Between contexts of one group."""
     between: Difference | None
@@ -60,50 +60,50 @@ class Pacing(NamedTuple):
     dispersion: dict[str, float]
     """IQR of the frontiers by group, mean over windows."""
     gathering: float | None
-    """Share of (window, context above the target) pairs that waited for rollouts alone; None where it is not known."""
+    """Share of (window, context above the target) pairs with too few rollouts for a decision; None where unknown."""
 
 
-def success_between_contexts(run: Run, group: NDArray[np.int64], rng: np.random.Generator) -> Difference:
+def success_between_contexts(run: RunRecord, group: NDArray[np.int64], rng: np.random.Generator) -> Difference:
     """Contexts of one group at one level in one period: do their successes differ by more than chance?
 
-    The statistic is the sum over contexts of (successes minus expected)^2. Frontiers stop a context's rollouts at a
-    level by its own success, and the square of a stopped fair game still grows by its variance alone, so that is no
-    difference. A policy that jumps within a period makes p somewhat too small; a verdict therefore also asks for size.
+    The statistic is the sum over contexts of (successes minus expected)^2. A frontier moves by a context's own
+    success; that adds no bias, since the expected square of a stopped fair game is its variance. A policy that changes
+    much within a period makes p somewhat too small, so a verdict also asks for size.
     """
-    played = run.played
-    if not len(played.context):
+    rollouts = run.rollouts
+    if not len(rollouts.context):
         return Difference(0.0, 1.0)
     stratum = _strata(run, group)
     order = np.argsort(stratum, kind="stable")
-    stratum, context, success = stratum[order], played.context[order], played.success[order].astype(float)
+    stratum, context, success = stratum[order], rollouts.context[order], rollouts.success[order].astype(float)
     _, stratum = np.unique(stratum, return_inverse=True)
     residual = success - (np.bincount(stratum, success) / np.bincount(stratum))[stratum]
 
     def spread(values: Floats) -> float:
         return float(_without_few(np.square(np.bincount(context, values).astype(float))).sum())
 
-    found = spread(residual)
-    place = stratum.astype(float)
-    shuffled = np.array([spread(residual[np.argsort(place + rng.random(len(place)))]) for _ in range(SHUFFLES)])
+    observed = spread(residual)
+    keys = stratum.astype(float)
+    shuffled = np.array([spread(residual[np.argsort(keys + rng.random(len(keys)))]) for _ in range(SHUFFLES)])
     weight = float((np.bincount(context).astype(float) ** 2).sum()) * (1 - FEW)
-    size = float(np.sqrt(max(0.0, (found - shuffled.mean()) / weight)))
-    return Difference(size, float((1 + (shuffled >= found).sum()) / (1 + SHUFFLES)))
+    size = float(np.sqrt(max(0.0, (observed - shuffled.mean()) / weight)))
+    return Difference(size, float((1 + (shuffled >= observed).sum()) / (1 + SHUFFLES)))
 
 
 def _without_few(values: Floats) -> Floats:
-    """Without the largest twentieth (one at least): a hopeless context is no reason to pace the others apart."""
+    """Without the largest `FEW` (at least one): one hopeless context shall not decide."""
     return np.sort(values)[: len(values) - max(1, round(FEW * len(values)))]
 
 
-def _strata(run: Run, group: NDArray[np.int64]) -> NDArray[np.int64]:
-    period = run.played.window.astype(np.int64) // PERIOD
-    return (period * run.about.n_levels + run.played.level) * (int(group.max()) + 1) + group[run.played.context]
+def _strata(run: RunRecord, group: NDArray[np.int64]) -> NDArray[np.int64]:
+    period = run.rollouts.window.astype(np.int64) // PERIOD
+    return (period * run.about.n_levels + run.rollouts.level) * (int(group.max()) + 1) + group[run.rollouts.context]
 
 
-def levels_between_groups(run: Run, group: NDArray[np.int64], rng: np.random.Generator) -> Difference:
-    """How many levels apart the furthest two groups train, period by period, on average over those under way.
+def levels_between_groups(run: RunRecord, group: NDArray[np.int64], rng: np.random.Generator) -> Difference:
+    """Distance in levels of the two groups that are furthest apart, per period; the mean over periods under way.
 
-    Groups that overtake each other are apart on both sides of it: an average over time of each group would hide that.
+    Averaging each group over time first would hide groups that overtake each other.
     """
     assert run.frontier is not None
     edges = np.arange(0, len(run.frontier), PERIOD)
@@ -115,42 +115,42 @@ def levels_between_groups(run: Run, group: NDArray[np.int64], rng: np.random.Gen
     return _between(level[under_way], group, rng)
 
 
-def success_between_groups(run: Run, group: NDArray[np.int64], rng: np.random.Generator) -> Difference:
-    """How far apart the success of the furthest two groups is at equal level and period."""
-    nobody = np.zeros_like(group)
-    _, stratum = np.unique(_strata(run, nobody), return_inverse=True)
-    success = run.played.success.astype(float)
+def success_between_groups(run: RunRecord, group: NDArray[np.int64], rng: np.random.Generator) -> Difference:
+    """Largest difference in success between two groups, at equal level and period."""
+    one_group = np.zeros_like(group)
+    _, stratum = np.unique(_strata(run, one_group), return_inverse=True)
+    success = run.rollouts.success.astype(float)
     residual = success - (np.bincount(stratum, success) / np.bincount(stratum))[stratum]
     n = len(group)
-    tried = np.bincount(run.played.context, minlength=n)
-    mean = np.bincount(run.played.context, residual, minlength=n) / np.maximum(tried, 1)
+    tried = np.bincount(run.rollouts.context, minlength=n)
+    mean = np.bincount(run.rollouts.context, residual, minlength=n) / np.maximum(tried, 1)
     return _between(mean[None], group, rng)
 
 
 def _between(value: Floats, group: NDArray[np.int64], rng: np.random.Generator) -> Difference:
-    """The furthest two groups' means, apart in every row of ``value``; the mean over rows."""
+    """Largest difference between two groups' means, per row of ``value``; the mean over rows."""
     member = np.eye(int(group.max()) + 1)[group] / np.maximum(np.bincount(group), 1)
 
     def gap(order: NDArray[np.int64]) -> float:
         means = value @ member[order]
         return float((means.max(axis=1) - means.min(axis=1)).mean())
 
-    found = gap(np.arange(len(group)))
+    observed = gap(np.arange(len(group)))
     shuffled = np.array([gap(rng.permutation(len(group))) for _ in range(SHUFFLES)])
-    return Difference(found, float((1 + (shuffled >= found - 1e-12).sum()) / (1 + SHUFFLES)))
+    return Difference(observed, float((1 + (shuffled >= observed - 1e-12).sum()) / (1 + SHUFFLES)))
 
 
 def level_spread(frontier: NDArray[np.int8], group: NDArray[np.int64]) -> float:
-    """S.d. of the contexts' time-averaged levels around their group's mean: by how many levels a shared one is off."""
+    """S.d. of the contexts' time-averaged levels around their group's mean."""
     level = frontier.mean(axis=0, dtype=float)
     off = level - (np.bincount(group, level) / np.bincount(group))[group]
     return float(np.sqrt(np.mean(_without_few(off**2))))
 
 
-def gathering_share(run: Run) -> float | None:
-    """How much of the time above the target start a context had too few rollouts for any decision."""
-    status = replay(run)
-    if status is None or run.frontier is None:
+def gathering_share(run: RunRecord) -> float | None:
+    """`Pacing.gathering` of a run."""
+    statuses = window_statuses(run)
+    if statuses is None or run.frontier is None:
         return None
     above = run.frontier > 0
-    return float((status[above] == Status.GATHERING).mean()) if above.any() else 0.0
+    return float((statuses[above] == Status.GATHERING).mean()) if above.any() else 0.0

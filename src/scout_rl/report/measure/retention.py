@@ -1,4 +1,4 @@
-"""R_retain and R_self: how much of the hand-built ladder's gain an automatic one keeps, of runs that are alike."""
+"""R_retain and R_self: the share of the hand-built ladder's gain that an automatic ladder keeps."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from scout_rl.report.measure.statistics import Interval, generator, ratio_interv
 from scout_rl.report.measure.tables import MISSING, Table, shown_interval
 
 LEAST_GAIN = 0.05
-"""Mean AUC that the hand-built ladder must gain over the target start before a share of it means anything."""
+"""The hand-built ladder's gain in mean AUC over the target start must be at least this."""
 OF_THE_LADDER = ("ladder", *SOURCES)
-"""The fields in which the automatic ladder's runs may differ from the others; in all else they are alike."""
+"""Only in these fields may the automatic ladder's runs differ from the others."""
 
 
 class Ladders(NamedTuple):
@@ -29,7 +29,7 @@ class Ladders(NamedTuple):
     by_hand: Condition
     target: Condition
     doubt: str
-    """Which other runs would have answered as well; empty where there are none."""
+    """Names other runs that fit as well; empty without any."""
 
 
 class Retention(NamedTuple):
@@ -50,27 +50,27 @@ class Retention(NamedTuple):
 
     @property
     def defined(self) -> bool:
-        """Whether there was a gain to retain."""
+        """Whether the gain is large enough."""
         return self.gain >= LEAST_GAIN
 
 
 def three_ladders(
     blocks: Sequence[Block], setting: str, ladder: str, levels: int = 5, preset: str = ""
 ) -> Ladders | None:
-    """The three conditions of a setting, alike in all but the ladder; None where one is missing.
+    """The three conditions of a setting, equal in all but the ladder; None where one is missing.
 
-    Where several blocks with that ladder have the other two beside them, `choose` says which.
+    `choose` selects among several blocks with that ladder.
     """
-    whole = [b for b in fitting(blocks, setting, ladder, levels, preset) if _beside(b, blocks) is not None]
-    choice = choose(whole)
-    found = None if choice is None else _beside(choice.block, blocks)
-    if choice is None or found is None:
+    complete = [b for b in fitting(blocks, setting, ladder, levels, preset) if _ladders_of(b, blocks) is not None]
+    choice = choose(complete)
+    ladders = None if choice is None else _ladders_of(choice.block, blocks)
+    if choice is None or ladders is None:
         return None
-    return found._replace(doubt="; ".join(told for told in (choice.doubt, found.doubt) if told))
+    return ladders._replace(doubt="; ".join(doubt for doubt in (choice.doubt, ladders.doubt) if doubt))
 
 
-def _beside(block: Block, blocks: Sequence[Block]) -> Ladders | None:
-    """SCOUT in the block, and SCOUT and the target start in the block that has a hand-built ladder and is alike."""
+def _ladders_of(block: Block, blocks: Sequence[Block]) -> Ladders | None:
+    """SCOUT in the block; SCOUT and the target start in the block that differs only in its hand-built ladder."""
     manual_blocks = (b for b in blocks if b.ladder == USUAL["ladder"])
     by_hand = next((b for b in manual_blocks if alike(b, block, OF_THE_LADDER)), None)
     if by_hand is None:
@@ -79,17 +79,17 @@ def _beside(block: Block, blocks: Sequence[Block]) -> Ladders | None:
     if auto is None or manual is None or target is None:
         return None
     doubts = block.doubt("scout"), by_hand.doubt("scout"), by_hand.doubt("target")
-    return Ladders(auto, manual, target, "; ".join(told for told in doubts if told))
+    return Ladders(auto, manual, target, "; ".join(doubt for doubt in doubts if doubt))
 
 
 def retention(
     blocks: Sequence[Block], setting: str, ladder: str, levels: int = 5, preset: str = ""
 ) -> Retention | None:
-    """Of a setting, over the seeds and the window that all three conditions share; None where one is missing."""
-    found = three_ladders(blocks, setting, ladder, levels, preset)
-    if found is None:
+    """A setting's retention over the common seeds and window of the three conditions; None where one is missing."""
+    ladders = three_ladders(blocks, setting, ladder, levels, preset)
+    if ladders is None:
         return None
-    sides = found.auto.runs, found.by_hand.runs, found.target.runs
+    sides = ladders.auto.runs, ladders.by_hand.runs, ladders.target.runs
     window = common_window(run.at for side in sides for run in side)
     seeds = set.intersection(*({run.about.seed for run in side} for side in sides))
     if not seeds:
@@ -97,21 +97,21 @@ def retention(
     auto, manual, target = (np.array([r.auc(window) for r in side if r.about.seed in seeds]) for side in sides)
     ratio = ratio_interval(auto, manual, target, retained, generator())
     areas = float(auto.mean()), float(manual.mean()), float(target.mean())
-    mine = tuple(run for run in sides[0] if run.about.seed in seeds)
-    return Retention(ratio, areas, len(seeds), mine, found)
+    runs = tuple(run for run in sides[0] if run.about.seed in seeds)
+    return Retention(ratio, areas, len(seeds), runs, ladders)
 
 
 def retention_table(blocks: Sequence[Block]) -> Table | None:
-    """R_retain and R_self of every setting that has the three conditions for it."""
+    """R_retain and R_self of every setting with the three conditions."""
     rows, doubts = [], []
     for setting in sorted({block.setting for block in blocks}):
         for ladder, name in (("solver", "R_retain"), ("policy", "R_self")):
-            found = retention(blocks, setting, ladder)
-            if found is not None:
-                ratio = shown_interval(found.ratio) if found.defined else MISSING
-                fraction = bootstrap_fraction(found.runs)
-                rows.append([setting, name, str(found.n), f"{found.gain:+.3f}", ratio, fraction])
-                doubts += [f"{setting}, {name}: {found.ladders.doubt}."] if found.ladders.doubt else []
+            kept = retention(blocks, setting, ladder)
+            if kept is not None:
+                ratio = shown_interval(kept.ratio) if kept.defined else MISSING
+                fraction = bootstrap_fraction(kept.runs)
+                rows.append([setting, name, str(kept.n), f"{kept.gain:+.3f}", ratio, fraction])
+                doubts += [f"{setting}, {name}: {kept.ladders.doubt}."] if kept.ladders.doubt else []
     if not rows:
         return None
     note = (

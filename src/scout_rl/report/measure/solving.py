@@ -1,4 +1,4 @@
-"""How much it takes to solve a block's setting: windows, updates, environment steps, minutes (spec section 7)."""
+"""What it takes to solve a setting: windows, updates, environment steps, minutes (spec section 7)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLUMNS: dict[str, tuple[Number, int]] = {
     "million steps": (lambda run: None if run.solved_steps is None else run.solved_steps / 1e6, 2),
     "minutes": (lambda run: None if run.solved_seconds is None else run.solved_seconds / 60, 1),
 }
-"""Each with its digits."""
+"""Column -> its number, and how many digits it is printed with."""
 NOTE = (
     f"Up to the first evaluation at which the worst group is at {REACHED} or above and at {HELD} or above at the next "
     "two. Median over the seeds that got there, [least, most] from two seeds on; the others are listed and in no "
@@ -27,16 +27,16 @@ NOTE = (
 
 
 def solving_table(block: Block) -> Table:
-    """One row a condition: how many seeds got there, which did not, and what it took."""
+    """One row per condition: how many seeds solved it, which did not, and what it took."""
     header = ["rule", "n", "got there", "did not (seeds)", *COLUMNS]
     return Table(f"{block.label}: what it takes to solve", header, [_row(c) for c in block.conditions], [NOTE])
 
 
 def _row(condition: Condition) -> list[str]:
-    there = [run for run in condition.runs if run.solved_window is not None]
-    missing = ", ".join(str(run.about.seed) for run in condition.runs if run.solved_window is None)
-    cells = [_spread([number(run) for run in there], digits) for number, digits in COLUMNS.values()]
-    return [condition.label, str(len(condition.runs)), str(len(there)), missing or "none", *cells]
+    solved = [run for run in condition.runs if run.solved_window is not None]
+    unsolved_seeds = ", ".join(str(run.about.seed) for run in condition.runs if run.solved_window is None)
+    cells = [_spread([number(run) for run in solved], digits) for number, digits in COLUMNS.values()]
+    return [condition.label, str(len(condition.runs)), str(len(solved)), unsolved_seeds or "none", *cells]
 
 
 def _spread(values: list[float | None], digits: int) -> str:

@@ -1,6 +1,6 @@
 """Statistics over seeds (spec section 7): pure functions, the generator is passed in.
 
-Scores are ``[seeds]``; for the aggregates over settings, a list of such arrays, one a setting.
+Scores are ``[seeds]``; for the aggregates over settings, a list of such arrays, one per setting.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Floats = NDArray[np.float64]
 RESAMPLES = 10_000
 """Behind every printed interval."""
 FEWEST = 3
-"""Seeds below which no interval is given: two seeds bound nothing (three cover about 75%, six about 94%)."""
+"""Seeds that an interval needs at least. Intervals of three seeds cover about 75%, of six about 94%."""
 SEED = 0
-"""Of the generator of every printed interval, so that a table is the same each time."""
+"""Seeds the generator of every printed interval, so that tables are reproducible."""
 
 
 class Interval(NamedTuple):
@@ -35,7 +35,7 @@ class Interval(NamedTuple):
         return self.low > 0 or self.high < 0
 
     @property
-    def known(self) -> bool:
+    def bounded(self) -> bool:
         """Whether there are bounds."""
         return not math.isnan(self.low)
 
@@ -49,11 +49,11 @@ class Paired(NamedTuple):
     wins: int
     losses: int
     p: float
-    """Exact two-sided sign test; 1 where there is no seed without a tie."""
+    """Exact two-sided sign test; 1 if all seeds tie."""
 
 
 def generator() -> np.random.Generator:
-    """A fresh one, always the same."""
+    """A fresh generator with the fixed seed."""
     return np.random.default_rng(SEED)
 
 
@@ -62,7 +62,7 @@ def bootstrap(
 ) -> Interval:
     """Percentile interval of ``statistic(values, axis=...)`` under resampling of seeds with replacement."""
     seeds = [np.asarray(values, float)]
-    return stratified_bootstrap(lambda one: statistic(one[0], axis=-1), seeds, rng=rng, resamples=resamples)
+    return stratified_bootstrap(lambda strata: statistic(strata[0], axis=-1), seeds, rng=rng, resamples=resamples)
 
 
 def sign_test(differences: Floats) -> float:
@@ -83,13 +83,13 @@ def paired(
     if not seeds:
         return None
     differences = np.array([scout[seed] - rule[seed] for seed in seeds])
-    found = bootstrap(differences, statistic, generator())
+    difference = bootstrap(differences, statistic, generator())
     wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
-    return Paired(found, len(seeds), wins, losses, sign_test(differences))
+    return Paired(difference, len(seeds), wins, losses, sign_test(differences))
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Holm-Bonferroni adjusted p-values, in the given order."""
+    """Holm-Bonferroni adjusted p-values, in the order of ``p``."""
     order = sorted(range(len(p)), key=lambda i: p[i])
     adjusted, highest = [0.0] * len(p), 0.0
     for rank, i in enumerate(order):
@@ -99,19 +99,19 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 class SelfCheck(NamedTuple):
-    """A condition against itself: its seeds split into two halves in every way, compared as if they were two rules."""
+    """A condition compared with itself: two halves of its seeds, as if they were two rules."""
 
     splits: int
-    found: int
-    """Splits whose interval leaves 0 out: false discoveries, all of them."""
+    discoveries: int
+    """Splits whose interval excludes 0. All of them are false."""
     widest: float
-    """The largest absolute median difference between two halves: what no comparison can call a difference."""
+    """The largest absolute median difference between two halves. A smaller difference between rules says nothing."""
 
 
 def self_check(scores: Floats, rng: np.random.Generator, most: int = 200) -> SelfCheck | None:
-    """SCOUT against SCOUT on disjoint seeds; None with fewer than six seeds.
+    """Compare all splits of the seeds into two halves; None with fewer than six seeds.
 
-    A half's seeds are paired with the other half's in order. Splits beyond ``most`` are drawn at random.
+    The halves are paired in order. Of more than ``most`` splits, ``most`` are drawn at random.
     """
     scores = np.asarray(scores, float)
     half = len(scores) // 2
@@ -120,27 +120,27 @@ def self_check(scores: Floats, rng: np.random.Generator, most: int = 200) -> Sel
     splits = [np.array(s) for s in combinations(range(2 * half), half) if 0 in s]
     if len(splits) > most:
         splits = [splits[i] for i in rng.choice(len(splits), most, replace=False)]
-    found, widest = 0, 0.0
-    for one in splits:
-        other = np.setdiff1d(np.arange(2 * half), one)
-        interval = bootstrap(scores[one] - scores[other], np.median, rng)
-        found += interval.excludes_zero
+    discoveries, widest = 0, 0.0
+    for half_seeds in splits:
+        other_seeds = np.setdiff1d(np.arange(2 * half), half_seeds)
+        interval = bootstrap(scores[half_seeds] - scores[other_seeds], np.median, rng)
+        discoveries += interval.excludes_zero
         widest = max(widest, abs(interval.point))
-    return SelfCheck(len(splits), found, widest)
+    return SelfCheck(len(splits), discoveries, widest)
 
 
-# -- over several settings, as rliable defines them: scores are [..., seeds], so that all resamples go in at once ----
+# -- over several settings, as in rliable: scores are [..., seeds], so that all resamples are computed at once -------
 
 
 def interquartile_mean(scores: Sequence[Floats]) -> Floats:
-    """Mean of the middle half of all runs of all settings; a quarter of them, rounded down, is cut at each end."""
+    """Mean of the middle half of all runs of all settings. A quarter, rounded down, is cut at each end."""
     pooled = np.sort(np.concatenate([np.asarray(s, float) for s in scores], axis=-1), axis=-1)
     n = pooled.shape[-1]
     return np.asarray(pooled[..., n // 4 : n - n // 4].mean(axis=-1))
 
 
 def probability_of_improvement(ours: Sequence[Floats], theirs: Sequence[Floats]) -> Floats:
-    """Chance that a run of ours beats one of theirs in the same setting, ties half; mean over settings."""
+    """Chance that one of our runs beats one of theirs in the same setting; ties count half. Mean over settings."""
     return np.asarray(
         np.mean([_beats(np.asarray(a), np.asarray(b)) for a, b in zip(ours, theirs, strict=True)], axis=0)
     )
@@ -159,9 +159,9 @@ def stratified_bootstrap(
 ) -> Interval:
     """Percentile interval of ``statistic(*scores)`` under resampling of seeds within each setting."""
     point = float(statistic(*scores))
-    if any(len(s) < FEWEST for given in scores for s in given):
+    if any(len(s) < FEWEST for settings in scores for s in settings):
         return Interval(point, math.nan, math.nan)
-    drawn = statistic(*([s[rng.integers(len(s), size=(resamples, len(s)))] for s in given] for given in scores))
+    drawn = statistic(*([s[rng.integers(len(s), size=(resamples, len(s)))] for s in settings] for settings in scores))
     low, high = np.quantile(drawn, [0.025, 0.975])
     return Interval(point, float(low), float(high))
 
@@ -173,7 +173,7 @@ def ratio_interval(
     ratio: Callable[[Floats, Floats, Floats], Floats],
     rng: np.random.Generator,
 ) -> Interval:
-    """Interval of R_retain: seeds are resampled, the same ones in all three where the lengths are equal.
+    """Interval of R_retain under resampling of seeds; the three draws are the same if the lengths are equal.
 
     ``ratio`` takes ``[..., seeds]``.
     """

@@ -1,4 +1,4 @@
-"""Which contexts are stuck, and why: every reason rests on counts that are printed with it."""
+"""Which contexts are stuck, and why. Every reason comes with its counts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from scout_rl import rules
 from scout_rl.report.measure.metrics import RETREAT
-from scout_rl.report.read.run import Run
+from scout_rl.report.read.run import RunRecord
 
 RECENT = 10
 LOW = 0.2
-"""Success among the last ten rollouts at or below which the target start is not mastered."""
+"""Success among the last ten rollouts up to which a level is failed."""
 TURNS = 3
 """Changes of direction in the last half of a run from which a context oscillates."""
 
@@ -49,13 +49,13 @@ class Cells(NamedTuple):
     """NaN without a rollout."""
 
 
-def cells(run: Run) -> Cells:
+def cells(run: RunRecord) -> Cells:
     """Count the rollouts of every cell."""
     shape = run.about.n_contexts, run.about.n_levels
-    cell = run.played.context.astype(np.int64) * shape[1] + run.played.level
+    cell = run.rollouts.context.astype(np.int64) * shape[1] + run.rollouts.level
     order = np.argsort(cell, kind="stable")
     tried = np.bincount(cell, minlength=shape[0] * shape[1])
-    total = np.concatenate(([0], np.cumsum(run.played.success[order])))
+    total = np.concatenate(([0], np.cumsum(run.rollouts.success[order])))
     end = np.cumsum(tried)
     last = np.minimum(tried, RECENT)
     recent = np.divide(total[end] - total[end - last], last, out=np.full(len(tried), np.nan), where=last > 0)
@@ -63,13 +63,13 @@ def cells(run: Run) -> Cells:
     return Cells(tried.reshape(shape), won.reshape(shape), recent.reshape(shape))
 
 
-def find_stuck(run: Run) -> list[Stuck]:
-    """Every context that does not get further, with its reason; contexts that moved harder lately are not stuck."""
+def find_stuck(run: RunRecord) -> list[Stuck]:
+    """Every context that makes no progress, with its reason."""
     counted = cells(run)
     if run.frontier is None:
         return [stuck for x in range(run.about.n_contexts) if (stuck := _without_frontier(x, counted)) is not None]
-    made = (_with_frontier(run, x, counted) for x in range(run.about.n_contexts))
-    return [stuck for stuck in made if stuck is not None]
+    contexts = (_with_frontier(run, x, counted) for x in range(run.about.n_contexts))
+    return [stuck for stuck in contexts if stuck is not None]
 
 
 def _without_frontier(x: int, counted: Cells) -> Stuck | None:
@@ -77,23 +77,23 @@ def _without_frontier(x: int, counted: Cells) -> Stuck | None:
     if not tried.any():
         return Stuck(x, "no rollouts", "0 rollouts")
     if tried[0] >= RECENT and counted.recent[x, 0] <= LOW:
-        reached = [f"level {i}: {won[i]} of {tried[i]}" for i in range(len(tried)) if tried[i]]
-        return Stuck(x, "fails at the target", "; ".join(reached))
+        by_level = [f"level {i}: {won[i]} of {tried[i]}" for i in range(len(tried)) if tried[i]]
+        return Stuck(x, "fails at the target", "; ".join(by_level))
     return None
 
 
-def _with_frontier(run: Run, x: int, counted: Cells) -> Stuck | None:
+def _with_frontier(run: RunRecord, x: int, counted: Cells) -> Stuck | None:
     assert run.frontier is not None
     levels, windows = run.about.n_levels, len(run.frontier)
     tried, won, recent = counted.tried[x], counted.won[x], counted.recent[x]
     level = int(run.frontier[-1, x])
-    mine = np.flatnonzero(run.moves.context == x)
-    window, easier = run.moves.window[mine], run.moves.kind[mine] == RETREAT
+    moves = np.flatnonzero(run.moves.context == x)
+    window, easier = run.moves.window[moves], run.moves.kind[moves] == RETREAT
     rate = f"{won[level]} of {tried[level]} rollouts at level {level}"
     if not tried.any():
         return Stuck(x, "no rollouts", "0 rollouts")
     if level == 0 and not recent[0] <= LOW:
-        return None  # at the target start, and succeeding (or just arrived)
+        return None  # at the target start and succeeding, or just arrived
     late = window >= windows // 2
     turns = int((easier[late][1:] != easier[late][:-1]).sum())
     hard, easy = int(run.frontier[windows // 2 :, x].min()), int(run.frontier[windows // 2 :, x].max())
@@ -109,7 +109,7 @@ def _with_frontier(run: Run, x: int, counted: Cells) -> Stuck | None:
         return Stuck(x, "lost the target", f"at level 0 in window {first}, at level {level} in the end")
     since = windows - (int(window[-1]) + 1 if len(window) else 0)
     if since < max(1, windows // 4):
-        return None  # it moved in the last quarter: slow perhaps, not stuck
+        return None  # it moved in the last quarter: not stuck
     if tried[level] < gate(run):
         return Stuck(
             x, "evidence missing", f"{tried[level]} of {gate(run)} rollouts at level {level} in {since} windows"
@@ -119,8 +119,8 @@ def _with_frontier(run: Run, x: int, counted: Cells) -> Stuck | None:
     return Stuck(x, "undecided", f"{rate}, {recent[level]:.0%} of the last ten, no move for {since} windows")
 
 
-def gate(run: Run) -> int:
-    """Rollouts that the rule asks for before a frontier may move."""
+def gate(run: RunRecord) -> int:
+    """Rollouts that the rule needs before it moves a frontier."""
     try:
         return int(rules.make(run.about.rule, **run.about.config.get("constants", {})).evidence_gate or 1)
     except (ValueError, TypeError):
@@ -128,5 +128,5 @@ def gate(run: Run) -> int:
 
 
 def gate_constant(rule: str) -> str:
-    """The constant that says so; empty for a rule without one, or that is not ours."""
+    """Name of the constant behind `gate`; empty for a rule without one, or an unknown rule."""
     return rules.RULES[rule].gate_constant if rule in rules.RULES else ""

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from scout_rl.report.measure.statistics import Interval
 
 MISSING = "–"
-"""Printed where there is no number; never an empty cell."""
+"""Printed instead of an empty cell."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Text cells, all rows as long as the header, and notes that belong below it."""
+    """Text cells, with rows as long as the header, and notes below the table."""
 
     title: str
     header: list[str]
@@ -30,22 +30,22 @@ class Table:
 
     def column(self, name: str) -> list[str]:
         """One column by its header."""
-        at = self.header.index(name)
-        return [row[at] for row in self.rows]
+        index = self.header.index(name)
+        return [row[index] for row in self.rows]
 
 
 def shown(value: float | None, digits: int = 2) -> str:
-    """A number, or the sign for none."""
+    """A number, or `MISSING`."""
     return MISSING if value is None or math.isnan(value) else f"{value:.{digits}f}"
 
 
-def shown_interval(found: Interval | None, digits: int = 2, *, sign: bool = False) -> str:
-    """``+0.18 [0.04, 0.29]``; without bounds where one seed gives none."""
-    if found is None or math.isnan(found.point):
+def shown_interval(interval: Interval | None, digits: int = 2, *, sign: bool = False) -> str:
+    """``+0.18 [0.04, 0.29]``; the point alone where there are no bounds."""
+    if interval is None or math.isnan(interval.point):
         return MISSING
     plus = "+" if sign else ""
-    point = f"{found.point:{plus}.{digits}f}"
-    return f"{point} [{found.low:.{digits}f}, {found.high:.{digits}f}]" if found.known else point
+    point = f"{interval.point:{plus}.{digits}f}"
+    return f"{point} [{interval.low:.{digits}f}, {interval.high:.{digits}f}]" if interval.bounded else point
 
 
 def shown_seeds(have: Sequence[int], wanted: Sequence[int]) -> str:
@@ -63,12 +63,12 @@ def markdown(table: Table) -> str:
 
 
 def titled(table: Table) -> str:
-    """The same with its title as a heading."""
+    """A pipe table with its title as a heading."""
     return f"## {table.title}\n\n{untitled(table)}"
 
 
 def untitled(table: Table) -> str:
-    """Without its title; numbers to the right."""
+    """A pipe table without its title; columns after the first are right-aligned."""
     rows = [[cell.replace("|", "\\|") for cell in row] for row in (table.header, *table.rows)]
     rule = ["---", *("---:" for _ in table.header[1:])]
     lines = [f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:])]
@@ -102,7 +102,7 @@ def _escaped(text: str) -> str:
 
 
 def latex(table: Table) -> str:
-    """A booktabs table that compiles as it is."""
+    """A booktabs table, ready to compile."""
     lines = [" & ".join(_escaped(cell) for cell in row) + r" \\" for row in (table.header, *table.rows)]
     notes = [r"\par\smallskip{\footnotesize " + _escaped(note) + r"\par}" for note in table.notes]
     return "\n".join(
@@ -126,7 +126,7 @@ def latex(table: Table) -> str:
 
 
 def as_csv(table: Table) -> str:
-    """Header and rows; title and notes are left out."""
+    """Header and rows, without title and notes."""
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerows([table.header, *table.rows])
     return buffer.getvalue()

@@ -1,7 +1,4 @@
-"""What is known of settings beside their records: a value that whoever keeps a table of settings passes in.
-
-Anyone's own runs need none. Without it no run is the setting's own, and nothing is printed beside it.
-"""
+"""Facts about settings that records do not hold. The caller passes them in; a report on other runs needs none."""
 
 from __future__ import annotations
 
@@ -19,12 +16,12 @@ class Printed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Known:
-    """One setting."""
+class KnownSetting:
+    """A setting's own learner, budget and bank, and what a paper prints about it."""
 
     learner: str
     windows: int
-    """Its own budget."""
+    """The budget."""
     episodes: int
     """Rollouts per window."""
     schedule_share: float
@@ -33,7 +30,7 @@ class Known:
     presets: Mapping[tuple[str, str], Mapping[str, Any]]
     """(algorithm, preset) -> the learner's constants that the preset changes."""
     by_mean: bool = False
-    """Whether areas are averaged over seeds by the mean; else by the median."""
+    """Whether AUC is averaged over seeds by the mean; else by the median."""
     printed: Mapping[tuple[str, str, str, int], Printed] = field(default_factory=dict)
     """(rule, metric, ladder, levels) -> what a paper prints."""
 
@@ -42,5 +39,5 @@ class Known:
         return max(1, round(self.schedule_share * (windows or self.windows)))
 
 
-Catalogue = Mapping[str, Known]
-"""By setting."""
+Catalogue = Mapping[str, KnownSetting]
+"""Setting -> its facts."""

@@ -1,4 +1,4 @@
-"""One frozen value for every kind of record: what a run is, and its arrays, checked against each other."""
+"""One frozen value for every kind of record: what a run is, and its arrays."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.report.read.catalogue import Known
+from scout_rl.report.read.catalogue import KnownSetting
 
 UNKNOWN = "unknown"
-"""The machine of a record that does not say what it ran on."""
+"""The machine of a record that does not name it."""
 
 
 @dataclass(frozen=True)
 class About:
-    """What a run is; light enough to keep a thousand."""
+    """What a run is, without its arrays."""
 
     name: str
     """Where its records lie."""
     kind: str
     """``compact``, ``folder`` or ``log_dir``."""
     setting: str
-    """Empty for a ``log_dir``: nobody wrote it down."""
+    """Empty for a ``log_dir``."""
     rule: str
     seed: int
     config: dict[str, Any]
@@ -32,11 +32,11 @@ class About:
     n_contexts: int
     n_levels: int
     windows: int
-    """Closed."""
+    """Closed windows."""
     budget: int
-    """Windows that it was to have; those it has, where nobody said."""
+    """Planned windows; the closed ones where no plan is recorded."""
     ran_on: dict[str, Any]
-    """Backend, processor, cores, threads; empty where nobody wrote it down."""
+    """Backend, processor, cores, threads; empty where not recorded."""
     environment_steps: int = 0
     """0 where unknown."""
     seconds: float = 0.0
@@ -45,14 +45,14 @@ class About:
     """Number of the first recorded window; above 0 where a curriculum was restored into a new ``log_dir``."""
     last_evaluation: int | None = None
     """Windows closed at the last held-out evaluation; None where there was none."""
-    known: Known | None = None
-    """What the reader's catalogue says of its setting."""
+    known: KnownSetting | None = None
+    """The setting's entry in the catalogue."""
     bootstrap_fraction: float | None = None
     """Of a policy ladder: the share of contexts whose starts needed more than the target-start policy."""
 
     @property
     def finished(self) -> bool:
-        """Whether the whole budget was played and, in runs of our own, the end was evaluated."""
+        """Whether the budget is used up and the end was evaluated (a ``log_dir`` needs no evaluation)."""
         evaluated = self.kind == "log_dir" or self.last_evaluation == self.budget
         return self.windows > 0 and self.windows >= self.budget and evaluated
 
@@ -64,18 +64,18 @@ class About:
 
 
 class Moves(NamedTuple):
-    """Frontier moves in order, one array entry each."""
+    """Frontier moves in order, one array entry per move."""
 
     window: NDArray[np.int32]
-    """Counted from the first recorded one, as everywhere in a run's arrays."""
+    """0 is the first recorded window, as in all arrays of a run."""
     context: NDArray[np.int32]
     kind: NDArray[np.int8]
     """Index into ``compact.KINDS``."""
     from_level: NDArray[np.int8]
 
 
-class Played(NamedTuple):
-    """Every training rollout in order, one array entry each."""
+class Rollouts(NamedTuple):
+    """Training rollouts in order, one array entry per rollout."""
 
     window: NDArray[np.int32]
     context: NDArray[np.int32]
@@ -84,11 +84,11 @@ class Played(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class RunRecord:
     """One run's records."""
 
     about: About
-    played: Played
+    rollouts: Rollouts
     frontier: NDArray[np.int8] | None
     """``[windows, contexts]`` after each window."""
     moves: Moves
@@ -97,7 +97,7 @@ class Run:
     context_group: NDArray[np.int64] | None
     """``[contexts]``: index into ``groups``; None where unknown."""
     oracle_group: NDArray[np.int64] | None = None
-    """``[contexts]``: what an oracle rule saw; None where unknown."""
+    """``[contexts]``: the labels of an oracle rule; None where unknown."""
     evaluated_at: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """``[evaluations]``: windows closed; empty where the run had no held-out evaluation."""
     held_out: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
@@ -110,10 +110,10 @@ class Run:
     """``[windows]``: wall time so far; empty where unknown, in proportion to windows for a compact record."""
 
     def __post_init__(self) -> None:
-        """Refuse arrays that do not fit together: every reader may index one by another."""
-        a, played, moves = self.about, self.played, self.moves
-        _within("a rollout's context", played.context, a.n_contexts)
-        _within("a rollout's level", played.level, a.n_levels)
+        """Refuse arrays that do not fit together."""
+        a, rollouts, moves = self.about, self.rollouts, self.moves
+        _check_range("a rollout's context", rollouts.context, a.n_contexts)
+        _check_range("a rollout's level", rollouts.level, a.n_levels)
         if self.frontier is not None:
             if self.frontier.shape != (a.windows, a.n_contexts):
                 rows, width = self.frontier.shape
@@ -121,9 +121,9 @@ class Run:
                     f"the frontier has {rows} rows of {width} contexts, and there are {a.windows} windows "
                     f"of {a.n_contexts}"
                 )
-            _within("a frontier's level", self.frontier, a.n_levels)
-        _within("a move's context", moves.context, a.n_contexts)
-        _within("a move's window", moves.window, a.windows)
+            _check_range("a frontier's level", self.frontier, a.n_levels)
+        _check_range("a move's context", moves.context, a.n_contexts)
+        _check_range("a move's window", moves.window, a.windows)
         for labels in (self.context_group, self.oracle_group):
             if labels is not None and len(labels) != a.n_contexts:
                 raise ValueError(f"it has labels for {len(labels)} training contexts, and there are {a.n_contexts}")
@@ -132,7 +132,7 @@ class Run:
             raise ValueError(f"its held-out curves have {' and '.join(map(str, sorted(lengths)))} evaluations")
 
 
-def _within(what: str, values: NDArray[Any], end: int) -> None:
+def _check_range(what: str, values: NDArray[Any], end: int) -> None:
     if len(values) and not 0 <= values.min() <= values.max() < end:
         wrong = values.min() if values.min() < 0 else values.max()
         raise ValueError(f"{what} is {wrong}, which is not in 0 to {end - 1}")

@@ -1,4 +1,4 @@
-"""From records of any kind (run folders, compact records, anyone's ``log_dir``) to the one value, `Run`."""
+"""From records of any kind (run folders, compact records, anyone's ``log_dir``) to the one value, `RunRecord`."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from scout_rl.records.stored import RUN, read_curriculum, read_json, read_run, r
 from scout_rl.records.tables import CONFIG, WINDOWS, Records
 from scout_rl.report.read.catalogue import Catalogue
 from scout_rl.report.read.labels import numbered, read_labels
-from scout_rl.report.read.run import About, Moves, Played, Run
+from scout_rl.report.read.run import About, Moves, Rollouts, RunRecord
 from scout_rl.rules.cells import Event
 
 LADDER = "ladder.json"
-NOTHING: Catalogue = MappingProxyType({})
+NO_CATALOGUE: Catalogue = MappingProxyType({})
 
 
 def find(paths: Sequence[Path]) -> list[Path]:
-    """Every record at or below the paths, in order; a path without any is refused."""
-    found: dict[Path, None] = {}
+    """Every record at or below the paths, in order. A path without a record is refused."""
+    records: dict[Path, None] = {}
     for path in paths:
-        here = list(_below(path))
-        if not here:
+        below = list(_below(path))
+        if not below:
             raise ValueError(f"{path} holds no records: no run folder, no log_dir and no compact record in it")
-        found.update(dict.fromkeys(here))
-    return list(found)
+        records.update(dict.fromkeys(below))
+    return list(records)
 
 
-def load(path: Path, *, groups: Path | None = None, catalogue: Catalogue = NOTHING) -> Run:
-    """Read one record of any kind; a file of ``groups`` (`read_labels`) replaces the labels that it holds."""
+def load(path: Path, *, groups: Path | None = None, catalogue: Catalogue = NO_CATALOGUE) -> RunRecord:
+    """Read one record of any kind. A file of ``groups`` (`read_labels`) replaces its labels."""
     with reading(path):
         read = _compact if not path.is_dir() else _folder if (path / RUN).exists() else _log_dir
         run = read(path)
     run = replace(run, about=replace(run.about, known=catalogue.get(run.about.setting)))
     if groups is None or not run.about.windows:
         return run
-    names, of = read_labels(groups, run.about.n_contexts)
-    return replace(run, groups=names, context_group=of)
+    names, indices = read_labels(groups, run.about.n_contexts)
+    return replace(run, groups=names, context_group=indices)
 
 
 def _below(path: Path) -> Iterator[Path]:
@@ -56,61 +56,61 @@ def _below(path: Path) -> Iterator[Path]:
         return
     for folder, names, files in os.walk(path):
         if RUN in files or CONFIG in files:
-            names.clear()  # what lies inside a run folder is its own
+            names.clear()  # do not look inside a run folder
             yield Path(folder)
             continue
         names.sort()
         archives = (Path(folder) / name for name in sorted(files) if name.endswith(".npz"))
-        yield from (path for path in archives if _is_ours(path))
+        yield from (path for path in archives if _is_record(path))
 
 
-def _is_ours(path: Path) -> bool:
+def _is_record(path: Path) -> bool:
     with reading(path):
         return has_entry(path.read_bytes(), "about.json")
 
 
-def _compact(path: Path) -> Run:
-    read = unpack(path)
-    windows, rollouts = read.context.shape
-    n_contexts = _labelled(read.about) or int(read.context.max()) + 1
-    if read.frontier is not None:
-        n_contexts = read.frontier.shape[1]
-    about = _about(path, "compact", read.about, n_contexts, windows)
+def _compact(path: Path) -> RunRecord:
+    compact = unpack(path)
+    windows, rollouts = compact.context.shape
+    n_contexts = _n_labelled(compact.about) or int(compact.context.max()) + 1
+    if compact.frontier is not None:
+        n_contexts = compact.frontier.shape[1]
+    about = _about(path, "compact", compact.about, n_contexts, windows)
     index = np.repeat(np.arange(windows, dtype=np.int32), rollouts)
-    window, context, kind = read.moves.T
+    window, context, kind = compact.moves.T
     return _run(
         about,
-        read.about,
-        read.ladder,
-        played=Played(
-            index, read.context.reshape(-1).astype(np.int32), read.level.reshape(-1), read.success.reshape(-1)
+        compact.about,
+        compact.ladder,
+        rollouts=Rollouts(
+            index, compact.context.reshape(-1).astype(np.int32), compact.level.reshape(-1), compact.success.reshape(-1)
         ),
-        frontier=read.frontier,
-        moves=_moves(window, context, kind, read.frontier, about.n_levels),
-        evaluated_at=read.evaluated_at.astype(np.int64),
-        held_out=read.outcomes.mean(axis=1),
-        held_out_groups=read.groups,
-        steps_at=read.environment_steps,
-        seconds_at=np.linspace(read.seconds / windows, read.seconds, windows),
+        frontier=compact.frontier,
+        moves=_compact_moves(window, context, kind, compact.frontier, about.n_levels),
+        evaluated_at=compact.evaluated_at.astype(np.int64),
+        held_out=compact.outcomes.mean(axis=1),
+        held_out_groups=compact.groups,
+        steps_at=compact.environment_steps,
+        seconds_at=np.linspace(compact.seconds / windows, compact.seconds, windows),
     )
 
 
-def _folder(path: Path) -> Run:
-    told = read_run(path)
+def _folder(path: Path) -> RunRecord:
+    description = read_run(path)
     if not (path / CONFIG).exists() and not (path / WINDOWS).exists():
-        # it has said what it is and has no curriculum yet, as while its ladder is built
-        about = _about(path, "folder", told, _labelled(told), 0)
-        return _run(about, told, played=_played([]), frontier=None, moves=_event_moves([], 0))
+        # no curriculum yet: its ladder is still being built
+        about = _about(path, "folder", description, _n_labelled(description), 0)
+        return _run(about, description, rollouts=_rollouts([]), frontier=None, moves=_event_moves([], 0))
     records = read_curriculum(path)
     windows = len(records.windows)
     metrics, timing = (read_table(path / f"{name}.jsonl") for name in ("metrics", "timing"))
-    rows = read_evaluations(path, told, min(windows, len(timing)))
+    rows = read_evaluations(path, description, min(windows, len(timing)))
     first = _first(records)
     return _run(
-        _about(path, "folder", told, int(records.config["n_contexts"]), windows, first),
-        told,
+        _about(path, "folder", description, int(records.config["n_contexts"]), windows, first),
+        description,
         read_json(path / LADDER) if (path / LADDER).exists() else None,
-        played=_played(records.windows),
+        rollouts=_rollouts(records.windows),
         frontier=records.frontier,
         moves=_event_moves(records.events, first),
         **_evaluations(rows),
@@ -119,26 +119,26 @@ def _folder(path: Path) -> Run:
     )
 
 
-def _log_dir(path: Path) -> Run:
+def _log_dir(path: Path) -> RunRecord:
     records = read_curriculum(path)
-    config, first = records.config, _first(records)
-    about = {
+    stored, first = records.config, _first(records)
+    config = {
         "setting": "",
-        "rule": config["rule"]["key"],
-        "seed": config["seed"],
-        "levels": config["n_levels"],
-        "constants": {k: v for k, v in config["rule"].items() if k != "key"},
-        "window": config["window"],
-        "name": config.get("name", ""),
+        "rule": stored["rule"]["key"],
+        "seed": stored["seed"],
+        "levels": stored["n_levels"],
+        "constants": {k: v for k, v in stored["rule"].items() if k != "key"},
+        "window": stored["window"],
+        "name": stored.get("name", ""),
     }
-    rows = read_evaluations(path, {"config": about}, first + len(records.windows))
+    rows = read_evaluations(path, {"config": config}, first + len(records.windows))
     if rows:
-        about["held_out"] = f"{len(rows[0]['outcomes'])} contexts of {', '.join(rows[0]['groups'])}"
-    told = {"config": about, "versions": config["versions"]}
+        config["held_out"] = f"{len(rows[0]['outcomes'])} contexts of {', '.join(rows[0]['groups'])}"
+    description = {"config": config, "versions": stored["versions"]}
     return _run(
-        _about(path, "log_dir", told, int(config["n_contexts"]), len(records.windows), first),
-        told,
-        played=_played(records.windows),
+        _about(path, "log_dir", description, int(stored["n_contexts"]), len(records.windows), first),
+        description,
+        rollouts=_rollouts(records.windows),
         frontier=records.frontier,
         moves=_event_moves(records.events, first),
         **_evaluations(rows),
@@ -154,8 +154,8 @@ def _evaluations(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _about(path: Path, kind: str, told: dict[str, Any], n_contexts: int, windows: int, first: int = 0) -> About:
-    config = told["config"]
+def _about(path: Path, kind: str, description: dict[str, Any], n_contexts: int, windows: int, first: int = 0) -> About:
+    config = description["config"]
     return About(
         name=str(path),
         kind=kind,
@@ -163,29 +163,29 @@ def _about(path: Path, kind: str, told: dict[str, Any], n_contexts: int, windows
         rule=config["rule"],
         seed=int(config["seed"]),
         config=config,
-        versions=told.get("versions", {}),
-        bank_sha256=told.get("bank_sha256", ""),
+        versions=description.get("versions", {}),
+        bank_sha256=description.get("bank_sha256", ""),
         n_contexts=n_contexts,
         n_levels=int(config["levels"]),
         windows=windows,
         first=first,
         budget=int(config.get("windows", windows)),
-        ran_on=told.get("ran_on", {}),
+        ran_on=description.get("ran_on", {}),
     )
 
 
-def _labelled(told: dict[str, Any]) -> int:
-    """Training contexts that the record has labels for."""
-    return len(told.get("groups", {}).get("train", ()))
+def _n_labelled(description: dict[str, Any]) -> int:
+    """Number of training contexts with a label."""
+    return len(description.get("groups", {}).get("train", ()))
 
 
-def _run(about: About, told: dict[str, Any], ladder: dict[str, Any] | None = None, **arrays: Any) -> Run:
-    """The run with its labels, and what its arrays say about it."""
-    names, of, oracle = tuple(arrays.get("held_out_groups", ())), None, None
-    if "groups" in told:
-        names, of = numbered(told["groups"]["train"])
-        oracle = np.array(told["groups"]["oracle"], np.int64)
-    run = Run(about, groups=names, context_group=of, oracle_group=oracle, **arrays)
+def _run(about: About, description: dict[str, Any], ladder: dict[str, Any] | None = None, **arrays: Any) -> RunRecord:
+    """The run with its labels; `About` is completed from the arrays."""
+    names, indices, oracle = tuple(arrays.get("held_out_groups", ())), None, None
+    if "groups" in description:
+        names, indices = numbered(description["groups"]["train"])
+        oracle = np.array(description["groups"]["oracle"], np.int64)
+    run = RunRecord(about, groups=names, context_group=indices, oracle_group=oracle, **arrays)
     last = {name: array[-1] for name, array in arrays.items() if name.endswith("_at") and len(array)}
     about = replace(
         about,
@@ -197,18 +197,18 @@ def _run(about: About, told: dict[str, Any], ladder: dict[str, Any] | None = Non
     return replace(run, about=about)
 
 
-def _played(rows: list[dict[str, Any]]) -> Played:
+def _rollouts(rows: list[dict[str, Any]]) -> Rollouts:
     sizes = [len(row["context"]) for row in rows]
     index = np.repeat(np.arange(len(rows), dtype=np.int32), sizes)
     context, level, success = (
         np.fromiter((v for row in rows for v in row[name]), np.int32, sum(sizes))
         for name in ("context", "level", "success")
     )
-    return Played(index, context, level.astype(np.int8), success.astype(bool))
+    return Rollouts(index, context, level.astype(np.int8), success.astype(bool))
 
 
 def _first(records: Records) -> int:
-    """Number of the first recorded window; rows that leave one out are refused, since all arrays count them."""
+    """Number of the first recorded window. Rows that skip a window are refused."""
     numbers = [row["window"] for row in records.windows]
     first = numbers[0] if numbers else 0
     for i, number in enumerate(numbers):
@@ -223,7 +223,7 @@ def _event_moves(events: Sequence[Event], first: int) -> Moves:
     return Moves(window, context, kind.astype(np.int8), level.astype(np.int8))
 
 
-def _moves(
+def _compact_moves(
     window: NDArray[np.int32],
     context: NDArray[np.int32],
     kind: NDArray[np.int32],

@@ -1,4 +1,4 @@
-"""What the figures show, as plain arrays: drawn by `figures`, checked by tests, no matplotlib here."""
+"""What the figures show, as plain arrays. `figures` draws them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 class Band(NamedTuple):
-    """A mean and a standard deviation over seeds, over an axis of windows."""
+    """Mean and standard deviation over seeds, by window."""
 
     label: str
     x: Floats
@@ -26,7 +26,7 @@ class Band(NamedTuple):
 
 
 class Dots(NamedTuple):
-    """A value a seed, and their middle."""
+    """One value per seed, and their median or mean."""
 
     label: str
     values: Floats
@@ -34,7 +34,7 @@ class Dots(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Two values a seed."""
+    """Two values per seed."""
 
     label: str
     x: Floats
@@ -61,13 +61,13 @@ def _curve(condition: Condition, worst: bool) -> Band:
     return _band(condition.label, at.astype(float), rows)
 
 
-def worst_group_dots(found: list[Score], reduce: Callable[..., Any]) -> list[Dots]:
+def worst_group_dots(scores: list[Score], reduce: Callable[..., Any]) -> list[Dots]:
     """Worst-group AUC of every seed, and the median (or mean) over them."""
-    return [Dots(s.condition.label, s.worst_auc, float(reduce(s.worst_auc))) for s in found]
+    return [Dots(s.condition.label, s.worst_auc, float(reduce(s.worst_auc))) for s in scores]
 
 
 def final_by_group(block: Block) -> dict[str, list[Dots]]:
-    """Final success of every seed and its mean: group -> one entry a condition."""
+    """Final success of every seed and its mean: group -> one entry per condition."""
     names = list(block.conditions[0].runs[0].groups)
     return {name: [_final(c, name) for c in block.conditions] for name in names}
 
@@ -88,19 +88,19 @@ def frontier_bands(condition: Condition, field: str) -> list[Band]:
     return [_band(name, shown + 1.0, [getattr(run, field)[name][shown] for run in runs]) for name in names]
 
 
-def aggregate_against_worst(found: list[Score]) -> list[Points]:
-    """AUC over all held-out contexts against worst-group AUC, a point a seed."""
-    return [Points(s.condition.label, s.auc, s.worst_auc) for s in found]
+def aggregate_against_worst(scores: list[Score]) -> list[Points]:
+    """AUC over all held-out contexts against worst-group AUC, one point per seed."""
+    return [Points(s.condition.label, s.auc, s.worst_auc) for s in scores]
 
 
-def reversals_against_worst(found: list[Score]) -> list[Points]:
-    """Reversals a context against worst-group AUC; rules with a frontier alone."""
-    made = []
-    for s in found:
+def reversals_against_worst(scores: list[Score]) -> list[Points]:
+    """Reversals per context against worst-group AUC; only rules with a frontier."""
+    points = []
+    for s in scores:
         turns = [run.reversals for run in s.condition.runs]
         if all(t is not None for t in turns):
-            made.append(Points(s.condition.label, np.array(turns, float), s.worst_auc))
-    return made
+            points.append(Points(s.condition.label, np.array(turns, float), s.worst_auc))
+    return points
 
 
 def _band(label: str, x: Floats, rows: Sequence[NDArray[Any]]) -> Band:

@@ -1,4 +1,4 @@
-"""The figures, after the paper's: one small drawing each, told apart without colour by dash, marker and hatch."""
+"""The figures, after the paper's. Dash, marker and hatch distinguish rules without colour."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from scout_rl.report.measure.conditions import Block, Condition, reference
 from scout_rl.report.show import figure_data as data
 
 INK = "#1b1f24"
-"""Text and axes; on the page it follows the reader's light or dark."""
+"""Text and axes; the page replaces it by its own text colour."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7f7f7f")
-"""Okabe and Ito's, told apart by most colour-blind readers; the first is SCOUT's alone."""
+"""Okabe and Ito's, for colour-blind readers; the first is for SCOUT only."""
 DASHES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (7, 3)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "d", "p")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
 SIZE = (4.6, 3.1)
 LEGEND, HANDLE = 74, 10
-"""Characters of a legend's text that are as wide as a figure, and as the line before each label."""
+"""Width of a figure, and of the line before each label, in characters of a legend."""
 MOST_BANDS = 5
-"""With more rules than this only the first keeps its band: twelve on top of each other show nothing."""
+"""With more rules than this only the first one has a band."""
 
 
 class Look(NamedTuple):
-    """How a rule is drawn, in every figure the same."""
+    """How a rule is drawn, the same in every figure."""
 
     colour: str
     dash: Any
@@ -40,7 +40,7 @@ class Look(NamedTuple):
 
 
 def look(i: int) -> Look:
-    """Of the rule at place ``i``. The first has colour and line for itself; no two share both colour and dash."""
+    """The look of rule ``i``. The first has a colour and a dash of its own; no two rules share both."""
     others = len(COLOURS) - 1
     round_, place = divmod(i - 1, others)
     colour, dash = (0, 0) if i == 0 else (1 + place, 1 + (place + round_) % others)
@@ -58,41 +58,41 @@ class Figure:
 
     @cached_property
     def svg(self) -> str:
-        """See-through, and the same bytes each time: no date, ids from a fixed salt, text as text."""
+        """Transparent and reproducible: no date, ids from a fixed salt, text as text."""
         import matplotlib
 
         buffer = io.StringIO()
         with matplotlib.rc_context({"svg.hashsalt": self.name, "svg.fonttype": "none"}):
             note = {"Date": None, "Creator": None}
             self.drawn.savefig(buffer, format="svg", metadata=note, transparent=True)
-        self.drawn.set_layout_engine("none")  # laid out once is enough
+        self.drawn.set_layout_engine("none")  # one layout is enough
         return buffer.getvalue()
 
     @property
     def white_svg(self) -> str:
-        """On white, to stand by itself."""
+        """The SVG on white, as a file of its own."""
         return re.sub(r"(<svg [^>]*>)", r'\1<rect width="100%" height="100%" fill="white"/>', self.svg, count=1)
 
 
-def draw_all(block: Block, found: list[Score]) -> list[Figure]:
-    """Every figure of a block; those that its runs have nothing for are left out."""
+def draw_all(block: Block, scores: list[Score]) -> list[Figure]:
+    """Every figure that a block has the data for."""
     many = len(block.conditions[0].runs[0].groups) > 1
     styles = {c.label: i for i, c in enumerate(block.conditions)}
-    made = [_curves(block, styles, worst=False)]
+    drawn = [_curves(block, styles, worst=False)]
     if many:
-        made += [_curves(block, styles, worst=True)]
-    made += [_dots(block, found, styles), _final(block)]
+        drawn += [_curves(block, styles, worst=True)]
+    drawn += [_dots(block, scores, styles), _final(block)]
     shown = reference(block.conditions) or next((c for c in block.conditions if c.runs[0].frontier_mean), None)
     if shown is not None and shown.runs[0].frontier_mean:
-        made += [_bands(shown, "frontier_mean", "frontier", "mean frontier (0 = target)")]
-        made += [_bands(shown, "dispersion", "dispersion", "IQR of frontiers in a group")]
+        drawn += [_bands(shown, "frontier_mean", "frontier", "mean frontier (0 = target)")]
+        drawn += [_bands(shown, "dispersion", "dispersion", "IQR of frontiers in a group")]
     if many:
-        points = data.aggregate_against_worst(found)
-        made += [_points(points, styles, "masking", "AUC, all contexts", "What the average hides: a point a seed.")]
-    turns = data.reversals_against_worst(found)
+        points = data.aggregate_against_worst(scores)
+        drawn += [_points(points, styles, "masking", "AUC, all contexts", "What the average hides: a point a seed.")]
+    turns = data.reversals_against_worst(scores)
     if len(turns) > 1:
-        made += [_points(turns, styles, "reversals", "reversals a context", "Reversals of direction: a point a seed.")]
-    return made
+        drawn += [_points(turns, styles, "reversals", "reversals a context", "Reversals of direction: a point a seed.")]
+    return drawn
 
 
 def save(figure: Figure, folder: Path, dpi: int = 150) -> None:
@@ -102,9 +102,9 @@ def save(figure: Figure, folder: Path, dpi: int = 150) -> None:
     figure.drawn.savefig(folder / f"{figure.name}.png", dpi=dpi, facecolor="white")
 
 
-def save_curves(block: Block, found: list[Score], docs: Path, name: str) -> str:
-    """Write the block's learning curves (of the worst group where there are groups) for a page; returns its link."""
-    drawn = {figure.name: figure for figure in draw_all(block, found)}
+def save_curves(block: Block, scores: list[Score], docs: Path, name: str) -> str:
+    """Write the block's learning curves (of the worst group if there are groups) for a page; returns the link."""
+    drawn = {figure.name: figure for figure in draw_all(block, scores)}
     link = f"images/{name}.svg"
     (docs / "images").mkdir(parents=True, exist_ok=True)
     (docs / link).write_text(drawn.get("worst-curves", drawn["curves"]).white_svg, "utf-8")
@@ -112,7 +112,7 @@ def save_curves(block: Block, found: list[Score], docs: Path, name: str) -> str:
 
 
 def inline_svg(figure: Figure, prefix: str) -> str:
-    """For an HTML page: ids made unique by ``prefix``, ink in the page's own colour."""
+    """For an HTML page: ids with a ``prefix``, ink in the page's text colour."""
     text = figure.svg[figure.svg.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
     text = re.sub(r'\bid="', f'id="{prefix}', text)
@@ -160,7 +160,7 @@ def _legend(figure: Any, axes: Any) -> None:
 
 
 def columns_for(labels: Sequence[str]) -> int:
-    """How many columns of labels, each with its line, a figure is wide enough for: at most four."""
+    """How many columns of a legend fit into a figure: at most four."""
     for n in range(min(4, len(labels)), 1, -1):
         widest = (max(map(len, column)) for column in np.array_split(np.array(labels), n))
         if sum(width + HANDLE for width in widest) <= LEGEND:
@@ -198,9 +198,9 @@ def _curves(block: Block, styles: dict[str, int], *, worst: bool) -> Figure:
     return Figure("worst-curves" if worst else "curves", caption, figure)
 
 
-def _dots(block: Block, found: list[Score], styles: dict[str, int]) -> Figure:
+def _dots(block: Block, scores: list[Score], styles: dict[str, int]) -> Figure:
     word, reduce = over_seeds(block)
-    rows = data.worst_group_dots(found, reduce)
+    rows = data.worst_group_dots(scores, reduce)
     figure, axes = _axes(height=max(1.5, 0.75 + 0.27 * len(rows)))
     for y, row in enumerate(rows):
         i = styles[row.label]
@@ -235,9 +235,9 @@ def _final(block: Block) -> Figure:
             alpha=0.85,
             label=name,
         )
-        for place, row in zip(y, rows, strict=True):
+        for bar_y, row in zip(y, rows, strict=True):
             if len(row.values) > 1:
-                axes.plot(row.values, np.full(len(row.values), place), "|", color=INK, markersize=6)
+                axes.plot(row.values, np.full(len(row.values), bar_y), "|", color=INK, markersize=6)
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.set_xlim(0, 1.02)

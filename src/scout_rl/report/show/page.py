@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs no network: tables, figures, conclusions, every run's frontiers."""
+"""The report as one HTML file that works offline: tables, figures, conclusions, every run's frontiers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from scout_rl.report.measure.conditions import NOT_IDENTITY
 from scout_rl.report.measure.tables import Table
-from scout_rl.report.read.replay import WORDS
 from scout_rl.report.read.run import About
+from scout_rl.report.read.statuses import WORDS
 from scout_rl.report.show.figures import Figure, inline_svg
 
 MEANING = {
@@ -29,7 +29,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 
 
 class Part(NamedTuple):
-    """One block's section."""
+    """The section of one block."""
 
     label: str
     conclusions: list[str]
@@ -52,7 +52,8 @@ def render(title: str, summary: str, parts: Sequence[Part], overall: Sequence[Ta
     sections = [_section(i, part) for i, part in enumerate(parts)]
     links = [(f"part-{i}", part.label) for i, part in enumerate(parts)]
     if overall:
-        sections.append(_plain_section("overall", "Over all settings", overall))
+        tables = "".join(html_table(table) for table in overall)
+        sections.append(f'<section id="overall"><h2>Over all settings</h2>{tables}</section>\n')
         links.append(("overall", "all settings"))
     drawn = [entry for entry in entries if entry.about.windows]
     links += [("frontiers", "frontiers")] * bool(drawn) + [("all-runs", "runs")]
@@ -113,11 +114,11 @@ def _asset(name: str) -> str:
 
 
 def _section(index: int, part: Part) -> str:
-    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in part.conclusions)
+    conclusions = "".join(f"<p>{escape(sentence)}</p>" for sentence in part.conclusions)
     figures = "".join(_figure(figure, f"p{index}{figure.name}-") for figure in part.figures)
     return (
         f'<section id="part-{index}"><h2>{escape(part.label)}</h2>'
-        + (f'<div class="say">{said}</div>' if said else "")
+        + (f'<div class="say">{conclusions}</div>' if conclusions else "")
         + "".join(html_table(table) for table in part.tables[:1])
         + (f'<div class="figures">{figures}</div>' if figures else "")
         + "".join(html_table(table) for table in part.tables[1:])
@@ -129,12 +130,8 @@ def _figure(figure: Figure, prefix: str) -> str:
     return f"<figure>{inline_svg(figure, prefix)}<figcaption>{escape(figure.caption)}</figcaption></figure>"
 
 
-def _plain_section(anchor: str, heading: str, tables: Sequence[Table]) -> str:
-    return f'<section id="{anchor}"><h2>{heading}</h2>{"".join(html_table(table) for table in tables)}</section>\n'
-
-
 def html_table(table: Table) -> str:
-    """A table that scrolls sideways by itself on a narrow screen."""
+    """A table that scrolls sideways on a narrow screen."""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in table.header)
     rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in table.notes)
@@ -147,9 +144,9 @@ def _runs(entries: Sequence[Entry]) -> str:
     rows = []
     for e in entries:
         a = e.about
-        told = ", ".join(f"{name} {version}" for name, version in a.versions.items())
+        versions = ", ".join(f"{name} {version}" for name, version in a.versions.items())
         minutes = f"{a.seconds / 60:.1f}" if a.seconds else "–"
-        rows.append([a.name, e.block, e.label, str(a.seed), _closed(a), minutes, a.bank_sha256[:8] or "–", told])
+        rows.append([a.name, e.block, e.label, str(a.seed), _closed(a), minutes, a.bank_sha256[:8] or "–", versions])
     table = html_table(Table(f"{len(entries)} runs", header, rows))
     return f'<section id="all-runs"><h2>Runs</h2><details><summary>List</summary>{table}</details></section>'
 
@@ -163,7 +160,7 @@ def _closed(about: About) -> str:
 
 
 def _payload(parts: Sequence[Part], entries: Sequence[Entry]) -> str:
-    """What the script draws from; configs and versions that several runs share are written once."""
+    """The data of the script. Equal configs and versions are written once."""
     configs: dict[str, int] = {}
     versions: dict[str, int] = {}
     blocks = {
@@ -200,4 +197,5 @@ def _payload(parts: Sequence[Part], entries: Sequence[Entry]) -> str:
         "words": [[word, MEANING[word]] for word in WORDS],
         "runs": runs,
     }
-    return json.dumps(whole, separators=(",", ":")).replace("<", "\\u003c")  # no text of a record can end the script
+    text = json.dumps(whole, separators=(",", ":"))
+    return text.replace("<", "\\u003c")  # no record's text can end the script

@@ -1,0 +1,54 @@
+"""A frontier rule's status (`gathering`, `cooling`, `deadband`, …) of every context after every window.
+
+Statuses are not stored: rules are pure functions, so they follow from the recorded outcomes. Where the rule does not
+reach the recorded frontiers again, there are no statuses.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl import rules
+from scout_rl.report.read.run import RunRecord
+from scout_rl.rules import Status
+from scout_rl.rules.cells import Outcomes
+
+WORDS = tuple(status.name.lower() for status in sorted(Status))
+
+
+def window_statuses(run: RunRecord) -> NDArray[np.int8] | None:
+    """``[windows, contexts]``: index into ``WORDS`` after each window.
+
+    None where the rule has no frontier, needs what is not recorded, or does not reach the recorded frontiers.
+    """
+    rule = _rule(run)
+    if rule is None or run.frontier is None:
+        return None
+    if run.about.rule == "group-frontier" and run.oracle_group is None:
+        return None
+    state = rule.init(run.about.n_contexts, run.about.n_levels, run.oracle_group)
+    statuses = np.zeros(run.frontier.shape, np.int8)
+    context, level = run.rollouts.context.astype(np.int64), run.rollouts.level.astype(np.int64)
+    edges = np.searchsorted(run.rollouts.window, np.arange(len(run.frontier) + 1))
+    for w, (start, end) in enumerate(pairwise(edges)):
+        part, n = slice(start, end), end - start
+        outcomes = Outcomes(context[part], level[part], run.rollouts.success[part], np.zeros(n), np.ones(n, bool))
+        state = rule.update(state, outcomes)
+        status = rule.status(state)
+        if status is None or not np.array_equal(rule.frontier(state), run.frontier[w]):
+            return None
+        statuses[w] = status
+    return statuses
+
+
+def _rule(run: RunRecord) -> Any:
+    """The rule with its recorded constants; None if this version does not know it or it reads a signal."""
+    try:
+        rule = rules.make(run.about.rule, **run.about.config.get("constants", {}))
+    except (ValueError, TypeError):
+        return None
+    return None if rule.needs_signal else rule
