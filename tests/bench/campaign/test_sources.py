@@ -83,7 +83,7 @@ def test_another_source_is_another_run(file, tmp_path):
     plant(
         taker, store, 8, checkpoint=8, config={**taker.config.as_dict(), "ladder_from": "runs/doorkey-small/scout/40"}
     )
-    found = state.status(taker, store)
+    found = state.run_state(taker, store)
     assert found.phase is Phase.FAILED
     assert "holds another run: ladder_from is 'runs/doorkey-small/scout/40' there" in found.note
 
