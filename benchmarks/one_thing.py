@@ -21,7 +21,7 @@ from benchmarks.development import parse_constants
 
 from scout_rl.bench.reproduction.pairs import LAST
 from scout_rl.bench.run.config import RunConfig
-from scout_rl.bench.run.path import run_path
+from scout_rl.bench.run.path import run_name
 from scout_rl.bench.run.train import train
 from scout_rl.bench.settings.presets import PRESETS
 from scout_rl.files.cache import use_compilation_cache
@@ -94,8 +94,8 @@ def main() -> None:
         use_compilation_cache()
         if not args.tell:
             for config in configs.values():
-                train(config, run_path(args.out, config), say=lambda message: print(message, file=sys.stderr))
-        print(table({name: curves(run_path(args.out, config)) for name, config in configs.items()}))
+                train(config, args.out / run_name(config), say=lambda message: print(message, file=sys.stderr))
+        print(table({name: curves(args.out / run_name(config)) for name, config in configs.items()}))
     except ValueError as error:
         parser.error(str(error))
 

@@ -137,8 +137,8 @@ def test_every_flag_of_train_with_one_value_is_known():
     from scout_rl.commands import train
 
     names = {"ladder_from": "from", "ladder_fallback": "fallback"}
-    given = inspect.signature(train.train_command(["train"])).parameters
-    flags = {f"--{names.get(name, name).replace('_', '-')}" for name in given} - {"--setting"}
+    arguments = inspect.signature(train.train_command(["train"])).parameters
+    flags = {f"--{names.get(name, name).replace('_', '-')}" for name in arguments} - {"--setting"}
     assert flags - {"--constants", "--learner"} == train.ONE_VALUE
 
 
@@ -150,7 +150,7 @@ def test_only_what_the_disk_refuses_cannot_be_written(tmp_path, monkeypatch, cod
     from scout_rl.bench.run.config import RunConfig
     from scout_rl.commands.train import run
 
-    def fail(*given, **named):
+    def fail(*arguments, **named):
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(train, "train", fail)

@@ -64,7 +64,7 @@ def test_a_simulation_is_stopped(tmp_path):
 def test_a_campaign_is_stopped_while_it_looks_around(monkeypatch, tmp_path, capsys):
     from scout_rl.bench.campaign import conduct
 
-    def stop(*given):
+    def stop(*arguments):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(conduct, "survey", stop)
@@ -76,7 +76,7 @@ def test_a_campaign_is_stopped_while_it_looks_around(monkeypatch, tmp_path, caps
 def test_a_report_is_stopped(monkeypatch, tmp_path, capsys):
     from scout_rl.report import build
 
-    def stop(*given, **named):
+    def stop(*arguments, **named):
         raise KeyboardInterrupt
 
     record = write_compact(tmp_path / "100.npz", config(), {"all": curve(60, at=range(0, 121, 20))})
@@ -103,7 +103,7 @@ def test_a_file_in_the_way_is_named(tmp_path, capsys):
 
 
 def failing(monkeypatch, error):
-    def raising(*given, **named):
+    def raising(*arguments, **named):
         raise error
 
     monkeypatch.setattr(commands, "commands", raising)

@@ -72,8 +72,8 @@ def test_groups_and_the_worst_of_them(run, capsys):
     outcomes = part.evaluation_group == 0
     outcomes[-1] = True  # all 20 short contexts, 1 of the 20 long ones
     ours = by_group(split, part, outcomes)
-    found = trained.load(run)._replace(setting=split, bank=load_bank(split), recorded=None)
-    Console().print(command._table(found, ours, ~outcomes))
+    trained_run = trained.load(run)._replace(setting=split, bank=load_bank(split), recorded=None)
+    Console().print(command._table(trained_run, ours, ~outcomes))
     out = printed(capsys)
     assert "│ short │ 20 │ 20 │ 1.000 │ - │ 0.000 │" in out
     assert "│ long │ 20 │ 1 │ 0.050 │ - │ 0.950 │" in out
@@ -133,9 +133,9 @@ def test_a_checkpoint_without_an_evaluation(run, capsys):
 
 def test_a_planted_difference_is_found(run, monkeypatch, capsys):
     """One stock environment denies its success, another turns the wrong way once: both contexts are named."""
-    found = trained.load(run)
+    trained_run = trained.load(run)
     row = records.read_rows(run / "evaluations.jsonl")[-1]
-    seeds = found.bank.held_out.contexts["seed"]
+    seeds = trained_run.bank.held_out.contexts["seed"]
     denied, turned = np.flatnonzero(row["outcomes"])[:2]
 
     class Planted(Stock):

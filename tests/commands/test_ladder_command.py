@@ -129,8 +129,8 @@ def test_a_solution_that_takes_too_long_or_misses(some, monkeypatch):
         return Solution(path.states, late)
 
     monkeypatch.setattr(MiniGrid, "solutions", lambda self, states: [dawdles(state) for state in solver.each(states)])
-    found = check(MiniGrid(), SMALL, {k: a[:1] for k, a in contexts.items()}, {k: a[:1] for k, a in ladder.items()})
-    reason = only(found.report.reasons, (0, 4))
+    checked = check(MiniGrid(), SMALL, {k: a[:1] for k, a in contexts.items()}, {k: a[:1] for k, a in ladder.items()})
+    reason = only(checked.report.reasons, (0, 4))
     assert "700 steps to success, but the time limit is 640" in reason
     assert "the solver's actions do not end with the first success" in reason
 

@@ -21,7 +21,7 @@ def test_the_folder_is_made_and_nothing_else_is_left(tmp_path):
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 def test_what_fails_leaves_the_old_file(tmp_path, monkeypatch, call):
-    def full(*given):
+    def full(*arguments):
         raise OSError(28, "No space left on device")
 
     write_bytes(tmp_path / "x", b"old")
@@ -60,10 +60,10 @@ def test_arrays_come_back_as_they_were(compressed):
         "text": np.array("é"),
     }
     value = {"b": [1, None, "ü"], "a": 0.1}
-    back, told = unpack(pack(arrays, "about.json", value, compressed=compressed), "about.json")
+    back, restored = unpack(pack(arrays, "about.json", value, compressed=compressed), "about.json")
     assert list(back) == list(arrays)
     assert all(back[name].tobytes() == arrays[name].tobytes() for name in arrays)
-    assert (told, list(told)) == (value, ["b", "a"])
+    assert (restored, list(restored)) == (value, ["b", "a"])
     with pytest.raises(ValueError, match="array 'x' holds Python objects"):
         pack({"x": np.array([object()])})
 

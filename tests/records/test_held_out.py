@@ -16,7 +16,7 @@ AT = np.arange(0, 9, 2)
 CURVES = {"short": np.array([0, 0.25, 0.5, 0.5, 0.75]), "long": np.array([0, 0, 0.25, 0, 0.5])}
 
 
-def told(**others):
+def config(**others):
     fields = {"setting": KEY, "rule": "scout", "seed": 40, "ladder": "manual", "levels": 5, "windows": 8}
     return fields | {"episodes": 4, "evaluate_every": 2, "constants": {}, "learner": {}} | others
 
@@ -24,13 +24,13 @@ def told(**others):
 @pytest.fixture
 def record(tmp_path):
     bank = pinned_hashes()[KEY]
-    return write_compact(tmp_path / "40.npz", told(), CURVES, n_contexts=40, held_out=40, bank=bank, labelled=True)
+    return write_compact(tmp_path / "40.npz", config(), CURVES, n_contexts=40, held_out=40, bank=bank, labelled=True)
 
 
 @pytest.fixture
 def folder(tmp_path):
     made = play(tmp_path / "run", steadily(lambda c: 1.0), windows=8, rollouts=4)
-    as_run_folder(made, told(), CURVES, held_out=40)
+    as_run_folder(made, config(), CURVES, held_out=40)
     about = json.loads((made / "run.json").read_text())
     (made / "run.json").write_text(
         json.dumps({**about, "bank_sha256": pinned_hashes()[KEY], "groups": labels_of(CURVES, 40, 40)})
@@ -127,7 +127,7 @@ def test_a_faked_run_folder_is_refused_by_every_command(folder, tmp_path, capsys
 
 def test_a_run_under_way_has_the_evaluations_so_far(folder, tmp_path):
     """Killed between the last window's row and its evaluation, or between two cuts of a restart."""
-    about, rows = {"config": told(windows=12)}, (folder / "evaluations.jsonl").read_text().splitlines(keepends=True)
+    about, rows = {"config": config(windows=12)}, (folder / "evaluations.jsonl").read_text().splitlines(keepends=True)
     for keep, closed in ((0, 0), (1, 0), (1, 1), (2, 3), (5, 3), (5, 8), (5, 9)):
         (folder / "evaluations.jsonl").write_text("".join(rows[:keep]))
         assert len(held_out.read_evaluations(folder, about, closed)) == keep
@@ -154,12 +154,12 @@ def test_labels_that_do_not_fit_are_refused(folder, tmp_path, capsys, change, se
 
 
 def test_without_labels_what_holds_for_any_groups(tmp_path):
-    two = write_compact(tmp_path / "two.npz", told(setting="theirs"), CURVES, held_out=40)
+    two = write_compact(tmp_path / "two.npz", config(setting="theirs"), CURVES, held_out=40)
     compact.unpack(two)
     changed(two, groups=np.ones_like)
     with pytest.raises(ValueError, match=r"after 0 windows has short 1, long 1, and 0 of all outcomes"):
         compact.unpack(two)
-    one = write_compact(tmp_path / "one.npz", told(setting="theirs"), {"all": CURVES["long"]}, held_out=40)
+    one = write_compact(tmp_path / "one.npz", config(setting="theirs"), {"all": CURVES["long"]}, held_out=40)
     compact.unpack(one)
     changed(one, groups=lambda a: a + 0.25)
     with pytest.raises(ValueError, match=r"has success of group all 0\.25, and the mean of its outcomes is 0"):

@@ -89,7 +89,7 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
             out: Folder of runs; this one goes to OUT/SETTING/RULE/SEED (and whatever is not the default).
         """
         from scout_rl.bench.run.config import FILLED, RunConfig
-        from scout_rl.bench.run.path import run_path
+        from scout_rl.bench.run.path import run_name
 
         if setting != named:
             raise ValueError(f"the setting is {setting!r}, but its flags were taken from {named!r}: put SETTING first")
@@ -115,7 +115,7 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
             constants=changed,
             learner=dict(vars(learner)),
         )
-        return run(config, run_path(out, config), track)
+        return run(config, out / run_name(config), track)
 
     return train
 

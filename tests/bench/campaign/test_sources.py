@@ -73,8 +73,8 @@ def test_finished_is_finished_wherever_the_folder_is(file, tmp_path, monkeypatch
     out = spelling.format(tmp=tmp_path)
     again = load(file, out)
     assert again.runs[0].needs == (again.runs[1].name,)
-    found = conduct.survey(again.runs, open_store(out), None)
-    assert [one.phase for one in found.values()] == [Phase.FINISHED] * 2
+    states = conduct.survey(again.runs, open_store(out), None)
+    assert [each.phase for each in states.values()] == [Phase.FINISHED] * 2
 
 
 def test_another_source_is_another_run(file, tmp_path):
@@ -83,9 +83,9 @@ def test_another_source_is_another_run(file, tmp_path):
     plant(
         taker, store, 8, checkpoint=8, config={**taker.config.as_dict(), "ladder_from": "runs/doorkey-small/scout/40"}
     )
-    found = state.status(taker, store)
-    assert found.phase is Phase.FAILED
-    assert "holds another run: ladder_from is 'runs/doorkey-small/scout/40' there" in found.note
+    current = state.run_state(taker, store)
+    assert current.phase is Phase.FAILED
+    assert "holds another run: ladder_from is 'runs/doorkey-small/scout/40' there" in current.note
 
 
 def test_a_worker_goes_on_with_the_config_that_the_run_began_with(file, tmp_path):
@@ -95,11 +95,11 @@ def test_a_worker_goes_on_with_the_config_that_the_run_began_with(file, tmp_path
     old = {**taker.config.as_dict(), "ladder_from": "/old/doorkey-small/target/40-windows8"}
     home = store.local_folder(taker.name)
     home.mkdir(parents=True)
-    given = {"name": taker.name, "config": taker.config.as_dict()}
+    work = {"name": taker.name, "config": taker.config.as_dict()}
     (home / "run.json").write_text(json.dumps({"schema": 1, "config": old}))
-    assert _config(given, store) == taker.config.as_dict()
+    assert _config(work, store) == taker.config.as_dict()
     (home / "ladder.npz").write_bytes(b"")
-    assert _config(given, store) == old
+    assert _config(work, store) == old
 
 
 def test_next_takes_what_a_run_needs_first(file, tmp_path):
@@ -124,8 +124,8 @@ def test_next_passes_over_a_run_whose_source_failed(tmp_path):
     taker, source, other = runs
     for _ in range(state.CHANCES):
         state.add_failure(source, store, "no")
-    found = conduct.survey(runs, store, None)
-    assert conduct.missing(runs, found, 1) == [other]
+    states = conduct.survey(runs, store, None)
+    assert conduct.missing(runs, states, 1) == [other]
     after = do(runs, store, Scripted(store))
     assert after[taker.name].note == f"it needs {source.name}, which is failed"
 

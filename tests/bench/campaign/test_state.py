@@ -49,11 +49,11 @@ def test_missing_unfinished_finished(runs, store):
     a, b, c = runs
     plant(b, store, 5, checkpoint=4)
     plant(c, store, 8, checkpoint=8)
-    found = conduct.survey(runs, store, None)
-    assert [found[run.name].phase for run in runs] == [Phase.MISSING, Phase.UNFINISHED, Phase.FINISHED]
-    assert [found[run.name].windows for run in runs] == [0, 5, 8]
-    assert conduct.missing(runs, found) == [a, b]
-    assert conduct.missing(runs, found, 1) == [a]
+    states = conduct.survey(runs, store, None)
+    assert [states[run.name].phase for run in runs] == [Phase.MISSING, Phase.UNFINISHED, Phase.FINISHED]
+    assert [states[run.name].windows for run in runs] == [0, 5, 8]
+    assert conduct.missing(runs, states) == [a, b]
+    assert conduct.missing(runs, states, 1) == [a]
 
 
 def test_a_run_without_its_last_checkpoint_is_not_finished(runs, store):
@@ -81,9 +81,9 @@ def test_three_failures_are_enough_and_can_be_forgotten(runs, store):
     for times in range(1, CHANCES + 1):
         state.add_failure(run, store, f"reason {times}")
         assert len(state.failures(run, store)) == times
-        found = state.run_state(run, store)
-        assert found.phase is (Phase.FAILED if times == CHANCES else Phase.MISSING)
-        assert f"reason {times}" in found.note
+        current = state.run_state(run, store)
+        assert current.phase is (Phase.FAILED if times == CHANCES else Phase.MISSING)
+        assert f"reason {times}" in current.note
     state.forget_failures(run, store)
     assert state.run_state(run, store) == state.RunState(Phase.MISSING)
 
@@ -91,9 +91,9 @@ def test_three_failures_are_enough_and_can_be_forgotten(runs, store):
 def test_a_folder_of_another_run_is_not_touched(runs, store):
     other = dataclasses.replace(runs[0].config, episodes=8).as_dict()
     plant(runs[0], store, 3, config=other)
-    found = state.run_state(runs[0], store)
-    assert found.phase is Phase.FAILED
-    assert "holds another run: episodes is 8 there and 16 here" in found.note
+    current = state.run_state(runs[0], store)
+    assert current.phase is Phase.FAILED
+    assert "holds another run: episodes is 8 there and 16 here" in current.note
     plant(runs[0], store, 3, config={**runs[0].config.as_dict(), "checkpoint_every": 7})  # no part of what a run is
     assert state.run_state(runs[0], store).phase is Phase.UNFINISHED
 
@@ -184,7 +184,7 @@ def test_two_campaigns_share_a_folder(runs, store, lock):
 
     after = do(runs, store, engine, watch=watch)
     assert engine.order == [c, a]
-    assert {found.phase for found in after.values()} == {Phase.FINISHED}
+    assert {ended.phase for ended in after.values()} == {Phase.FINISHED}
 
 
 def test_a_run_whose_source_failed_is_listed(runs, store):
@@ -205,8 +205,8 @@ def test_a_record_does_not_stand_for_a_policy_that_is_still_needed(runs, store, 
     about = type("Packed", (), {"about": {"config": a.config.as_dict()}})
     monkeypatch.setattr(state, "unpack", lambda path: about)
     assert conduct.survey([a, b], store, results)[a.name].phase is Phase.FINISHED
-    found = conduct.survey([a, PlannedRun(b.name, b.config, (a.name,))], store, results)
-    assert found[a.name] == state.RunState(Phase.MISSING, 0, f"packed, but {b.name} needs its policy")
+    states = conduct.survey([a, PlannedRun(b.name, b.config, (a.name,))], store, results)
+    assert states[a.name] == state.RunState(Phase.MISSING, 0, f"packed, but {b.name} needs its policy")
     after = do([a, PlannedRun(b.name, b.config, (a.name,))], store, Scripted(store, {a.name: ["no"] * 3}))
     assert after[a.name].note == "no"  # its record does not hide that
     about.about["config"]["seed"] = 3  # someone else's record under our name is said
@@ -218,10 +218,10 @@ def test_a_damaged_record_is_listed(runs, store, tmp_path):
     record = state.record_path(tmp_path, runs[0])
     record.parent.mkdir(parents=True)
     record.write_bytes(b"half a file")
-    found = conduct.survey(runs, store, tmp_path)
-    assert found[runs[0].name].phase is Phase.FAILED
-    assert "40-windows8.npz is no compact record, or a damaged one: it is not a zip" in found[runs[0].name].note
-    assert conduct.missing(runs, found) == list(runs[1:])
+    states = conduct.survey(runs, store, tmp_path)
+    assert states[runs[0].name].phase is Phase.FAILED
+    assert "40-windows8.npz is no compact record, or a damaged one: it is not a zip" in states[runs[0].name].note
+    assert conduct.missing(runs, states) == list(runs[1:])
 
 
 def whole_run(run, store):
@@ -340,5 +340,5 @@ def test_every_library_is_told_its_threads(monkeypatch):
 
 def test_configs_survive_the_way_to_a_worker(runs):
     for run in runs:
-        there = RunConfig(**json.loads(json.dumps(run.config.as_dict())))
-        assert there.identity == run.config.identity
+        stored = RunConfig(**json.loads(json.dumps(run.config.as_dict())))
+        assert stored.identity == run.config.identity

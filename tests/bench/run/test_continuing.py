@@ -75,13 +75,16 @@ def manifest(run, change):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda told: [told], "manifest.json: "),
-        (lambda told: 7, "manifest.json: "),
-        (lambda told: {k: v for k, v in told.items() if k not in ("identity", "sha256")}, "there is no 'identity'"),
-        (lambda told: {k: v for k, v in told.items() if k not in ("schema", "sha256")}, "there is no 'schema'"),
-        (lambda told: {**told, "meta": {**told["meta"], "environment_steps": 1}}, "it does not have its hash"),
-        (lambda told: {**told, "schema": 9}, "it does not have its hash"),
-        (lambda told: {**told, "identity": "0" * 64}, "it does not have its hash"),
+        (lambda content: [content], "manifest.json: "),
+        (lambda content: 7, "manifest.json: "),
+        (
+            lambda content: {k: v for k, v in content.items() if k not in ("identity", "sha256")},
+            "there is no 'identity'",
+        ),
+        (lambda content: {k: v for k, v in content.items() if k not in ("schema", "sha256")}, "there is no 'schema'"),
+        (lambda content: {**content, "meta": {**content["meta"], "environment_steps": 1}}, "it does not have its hash"),
+        (lambda content: {**content, "schema": 9}, "it does not have its hash"),
+        (lambda content: {**content, "identity": "0" * 64}, "it does not have its hash"),
     ],
     ids=["a list", "a number", "no identity", "no schema", "other steps", "other schema", "other identity"],
 )
@@ -96,10 +99,10 @@ def test_a_wrong_manifest_is_a_damaged_checkpoint(run, whole, change, problem):
 
 
 def test_manifests_of_earlier_versions_have_no_hash(run, whole):
-    manifest(run, lambda told: {name: value for name, value in told.items() if name != "sha256"})
-    found = checkpoint.newest(run / "checkpoints", tiny().identity, pytest.fail)
-    assert found.window == 8
-    assert found.meta["environment_steps"] > 0
+    manifest(run, lambda content: {name: value for name, value in content.items() if name != "sha256"})
+    newest = checkpoint.newest(run / "checkpoints", tiny().identity, pytest.fail)
+    assert newest.window == 8
+    assert newest.meta["environment_steps"] > 0
 
 
 def test_a_wrong_manifest_does_not_stop_the_next_checkpoint(tmp_path):
@@ -293,22 +296,22 @@ def test_what_continued_a_run_is_noted(continued, monkeypatch, tmp_path):
 
 
 def test_a_run_that_begins_again_has_one_maker():
-    there = {"config": {}, "versions": {"jax": "1"}, "continued": [{"from_window": 3}]}
+    stored = {"config": {}, "versions": {"jax": "1"}, "continued": [{"from_window": 3}]}
     now = {"versions": {"jax": "2"}, "source": "s", "ran_on": {}}
-    assert made_with.continued_by(there, now, 0) == {"config": {}, **now}
-    assert made_with.continued_by(there, now, 2)["continued"] == [{"from_window": 2, **now}]
-    assert [entry["from_window"] for entry in made_with.continued_by(there, now, 4)["continued"]] == [3, 4]
+    assert made_with.continued_by(stored, now, 0) == {"config": {}, **now}
+    assert made_with.continued_by(stored, now, 2)["continued"] == [{"from_window": 2, **now}]
+    assert [entry["from_window"] for entry in made_with.continued_by(stored, now, 4)["continued"]] == [3, 4]
 
 
 def test_repeat_names_what_continued_it(continued, monkeypatch):
     class Copied:
         """A worker that is done at once."""
 
-        def __init__(self, given):
-            self.given = given
+        def __init__(self, work):
+            self.work = work
 
         def start(self):
-            shutil.copytree(continued, f"{self.given['out']}/run", dirs_exist_ok=True)
+            shutil.copytree(continued, f"{self.work['out']}/run", dirs_exist_ok=True)
 
         def ended(self):
             return True

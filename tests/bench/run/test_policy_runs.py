@@ -50,8 +50,8 @@ def home(tmp_path_factory):
 
 
 def policy_run(home, **changes):
-    given = {"ladder": "policy", "ladder_from": str(home / "target"), "ladder_fallback": str(home / "random")}
-    return run_of(**{**given, **changes})
+    arguments = {"ladder": "policy", "ladder_from": str(home / "target"), "ladder_fallback": str(home / "random")}
+    return run_of(**{**arguments, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -75,16 +75,16 @@ def about(folder):
 
 def test_a_run_keeps_its_ladder_and_says_where_it_came_from(home, straight):
     folder, said = straight
-    found = Sources.from_dict(about(folder))
-    assert str(found) in said
+    sources = Sources.from_dict(about(folder))
+    assert str(sources) in said
     assert read_run(folder)["config"] == policy_run(home).as_dict()
-    assert found.names == ("target-start policy", "scaffold policy", "solver")
-    assert len(found.chosen) == SMALL.n_train
-    assert {0, 2} <= set(found.chosen)  # the tiny policies solve some contexts, and not all
-    for x, source in enumerate(found.chosen):
-        assert [row[x] > 0 for row in found.succeeded][:source] == [False] * source
-        assert source == 2 or found.succeeded[source][x] > 0
-    assert about(folder)["bootstrap_fraction"] == np.mean([source > 0 for source in found.chosen])
+    assert sources.names == ("target-start policy", "scaffold policy", "solver")
+    assert len(sources.chosen) == SMALL.n_train
+    assert {0, 2} <= set(sources.chosen)  # the tiny policies solve some contexts, and not all
+    for x, source in enumerate(sources.chosen):
+        assert [row[x] > 0 for row in sources.succeeded][:source] == [False] * source
+        assert source == 2 or sources.succeeded[source][x] > 0
+    assert about(folder)["bootstrap_fraction"] == np.mean([source > 0 for source in sources.chosen])
     assert [run["window"] for run in about(folder)["runs"]] == [2, 2]
     assert [run["rule"] for run in about(folder)["runs"]] == ["target", "random"]
     ladder, meta, _ = read_archive(folder / "ladder.npz")
@@ -144,7 +144,7 @@ def test_ended_and_continued_without_its_sources(home, straight, tmp_path, monke
         shutil.copytree(home / name, moved / name)
     end(policy_run(moved), tmp_path / "run")
     shutil.rmtree(moved)
-    monkeypatch.setattr(run_ladder, "ladder_from_runs", lambda *given: pytest.fail("asked for again"))
+    monkeypatch.setattr(run_ladder, "ladder_from_runs", lambda *arguments: pytest.fail("asked for again"))
     said = []
     train(policy_run(moved), tmp_path / "run", say=said.append)
     assert said == [f"continuing {tmp_path / 'run'} from window 1"]
@@ -162,22 +162,22 @@ def test_a_damaged_ladder_is_built_again_if_it_is_the_same(home, straight, tmp_p
     assert "damaged" in said[0]
     assert everything(tmp_path / "run") == everything(straight[0])
     # Now a source was trained on, and its newest policy gives another ladder.
-    ladder, found = run_ladder.ladder_from_runs(
+    ladder, sources = run_ladder.ladder_from_runs(
         "policy", str(home / "target"), str(home / "random"), SMALL, bank, 5, quiet
     )
     ladder["agent_dir"][7, 3] += 1
-    monkeypatch.setattr(run_ladder, "ladder_from_runs", lambda *given: (ladder, found))
+    monkeypatch.setattr(run_ladder, "ladder_from_runs", lambda *arguments: (ladder, sources))
     stored.unlink()
     with pytest.raises(ValueError, match=r"the run began with ladder \w{12}, and its sources now give \w{12}: restore"):
         train(policy_run(home), tmp_path / "run", say=quiet)
 
 
 def test_built_once_for_equal_policies(home, straight, tmp_path, monkeypatch):
-    monkeypatch.setattr(policy, "build", lambda *given: pytest.fail("built again"))
+    monkeypatch.setattr(policy, "build", lambda *arguments: pytest.fail("built again"))
     first, fallback = str(home / "target"), str(home / "random")
     bank = load_bank(SMALL)
-    _, found = run_ladder.ladder_from_runs("policy", first, fallback, SMALL, bank, 5, quiet)
-    assert {**found, "sha256": about(straight[0])["sha256"]} == about(straight[0])
+    _, sources = run_ladder.ladder_from_runs("policy", first, fallback, SMALL, bank, 5, quiet)
+    assert {**sources, "sha256": about(straight[0])["sha256"]} == about(straight[0])
     earlier = tmp_path / "earlier"
     shutil.copytree(home / "target", earlier)
     shutil.rmtree(max((earlier / "checkpoints").iterdir()))
@@ -205,13 +205,13 @@ def test_it_is_repeated_from_its_record_and_without_its_sources_from_its_folder(
     folder, _ = straight
     pack(folder, tmp_path / "record.npz")
     assert main(["repeat", str(tmp_path / "record.npz")]) == 0
-    there = shutil.copytree(folder, tmp_path / "run")
-    told = read_run(there)
-    told["config"] |= {"ladder_from": "gone", "ladder_fallback": "gone too"}
-    (there / "run.json").write_text(json.dumps(told))
-    assert main(["repeat", str(there)]) == 0
+    copy = shutil.copytree(folder, tmp_path / "run")
+    about_run = read_run(copy)
+    about_run["config"] |= {"ladder_from": "gone", "ladder_fallback": "gone too"}
+    (copy / "run.json").write_text(json.dumps(about_run))
+    assert main(["repeat", str(copy)]) == 0
     assert capsys.readouterr().out.count("equal: all numbers of the first 2 windows") == 2
-    pack(there, tmp_path / "record.npz")
+    pack(copy, tmp_path / "record.npz")
     assert main(["repeat", str(tmp_path / "record.npz")]) == 2
     said = capsys.readouterr().err
     assert "cannot be repeated without the runs that its ladder comes from: --from: gone is no run folder" in said

@@ -27,7 +27,7 @@ from tests.bench.run.run_helpers import tiny
 ROOT = Path(__file__).parents[3]
 RESULTS = compact.find_results(ROOT / "results")
 EVALUATION_0, WINDOW_0 = (0, True), (1, False)
-FAMILIES = sorted({found.family for found in SETTINGS.values()})
+FAMILIES = sorted({setting.family for setting in SETTINGS.values()})
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_a_run_folder_with_its_budget_and_its_learners_numbers(folder, capsys, m
     """Three of eight windows: the schedule is that of eight, and no evaluation comes early."""
     seen = []
 
-    def differing(there, here):
+    def differing(stored_about, here):
         seen.append(here)
         return ["something"]
 
@@ -109,8 +109,8 @@ def test_a_false_cell_is_named(scouted, capsys, tmp_path):
 
 
 def test_another_seed_is_another_run(scouted, capsys, tmp_path):
-    told = read_run(scouted)["config"]
-    other = changed(scouted.with_suffix(".npz"), tmp_path / "x.npz", {"config": {**told, "seed": told["seed"] + 1}})
+    config = read_run(scouted)["config"]
+    other = changed(scouted.with_suffix(".npz"), tmp_path / "x.npz", {"config": {**config, "seed": config["seed"] + 1}})
     code, said = again(other, capsys, "--windows", "2")
     assert code == 1
     assert "different: the evaluation after 0 windows: outcome of held-out context" in said
@@ -172,25 +172,25 @@ def test_every_false_number_is_found(scouted, place, name, sentence):
     right = stored[place][name]
     false = [[7, "advance"]] if name == "moves" else [99, *right[1:]] if isinstance(right, list) else 99
     stored[place][name] = false
-    found = run_trace.first_difference(stored, now, 8)
-    assert sentence in found
+    difference = run_trace.first_difference(stored, now, 8)
+    assert sentence in difference
     assert run_trace.first_difference(stored, now, place[0] - 1) is None  # it had not come to that yet
 
 
 def test_another_ladder_is_named_before_anything_else(scouted):
     ladders = [{(0, False): {"hash of its starts": name}} for name in ("ab", "cd")]
     stored, now = ({**run_trace.folder_rows(scouted, 2), **ladder} for ladder in ladders)
-    found = run_trace.first_difference(stored, now, 2)
-    assert found == "the ladder: hash of its starts is ab in the record and cd now"
+    difference = run_trace.first_difference(stored, now, 2)
+    assert difference == "the ladder: hash of its starts is ab in the record and cd now"
 
 
 def test_a_missing_evaluation_and_numbers_that_are_none(scouted):
     stored, now = run_trace.folder_rows(scouted, 8), run_trace.folder_rows(scouted, 8)
     gone = {place: row for place, row in now.items() if place != (4, True)}
-    found = run_trace.first_difference(stored, gone, 8)
-    assert found == "the evaluation after 4 windows is in the record and not there now"
-    found = run_trace.first_difference(gone, stored, 8)
-    assert found == "the evaluation after 4 windows is there now and not in the record"
+    difference = run_trace.first_difference(stored, gone, 8)
+    assert difference == "the evaluation after 4 windows is in the record and not there now"
+    difference = run_trace.first_difference(gone, stored, 8)
+    assert difference == "the evaluation after 4 windows is there now and not in the record"
     assert run_trace.first_difference(gone, stored, 3) is None
     for rows in (stored, now):
         rows[WINDOW_0]["the learner's kl"] = float("nan")
@@ -199,19 +199,23 @@ def test_a_missing_evaluation_and_numbers_that_are_none(scouted):
 
 def test_what_is_not_as_it_was():
     on = {"backend": "cpu", "device": "cpu", "processor": "A", "cores": 2, "threads": 2}
-    there = {"versions": {"python": "3.11.7", "jax": "0.11.2", "minigrid": "3.2.0"}, "source": "ab", "ran_on": on}
+    stored_about = {
+        "versions": {"python": "3.11.7", "jax": "0.11.2", "minigrid": "3.2.0"},
+        "source": "ab",
+        "ran_on": on,
+    }
     here = {"versions": {"python": "3.11.9", "jax": "0.10.2", "mujoco": "3.3.0"}, "source": "cd"}
     here["ran_on"] = {**on, "threads": 1, "cores": 64}
-    assert repeat.differing(there, here) == [
+    assert repeat.differing(stored_about, here) == [
         "jax 0.11.2 there, 0.10.2 here",
         "minigrid 3.2.0 there, none here",
         "source ab there, cd here",
         "number of threads 2 there, 1 here",
     ]
-    assert repeat.differing(there, there) == []
+    assert repeat.differing(stored_about, stored_about) == []
     old = {"versions": here["versions"]}
     assert repeat.differing(old, here)[-1] == "unknown number of threads there, 1 here"
-    gpu = {**there, "ran_on": {**on, "backend": "gpu", "deterministic": True}}
+    gpu = {**stored_about, "ran_on": {**on, "backend": "gpu", "deterministic": True}}
     assert repeat.differing(gpu, gpu) == []
     chance = {**gpu, "ran_on": {**gpu["ran_on"], "deterministic": False}}
     assert repeat.differing(gpu, chance) == ["XLA's deterministic operations True there, False here"]
@@ -221,18 +225,18 @@ def test_what_is_not_as_it_was():
 
 
 def test_refusals_come_before_training(scouted, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(repeat, "WorkerProcess", lambda *given: pytest.fail("trained"))
-    record, told = scouted.with_suffix(".npz"), read_run(scouted)["config"]
+    monkeypatch.setattr(repeat, "WorkerProcess", lambda *arguments: pytest.fail("trained"))
+    record, config = scouted.with_suffix(".npz"), read_run(scouted)["config"]
 
     def refused(about):
         assert main(["repeat", str(changed(record, tmp_path / "x.npz", about))]) == 2
         return capsys.readouterr().err
 
     assert "was trained on bank 000000000000…, and 'doorkey-small' now has" in refused({"bank_sha256": "0" * 64})
-    policy = {**told, "ladder": "policy", "ladder_from": str(tmp_path / "gone")}
+    policy = {**config, "ladder": "policy", "ladder_from": str(tmp_path / "gone")}
     said = refused({"config": policy})
     assert "x.npz cannot be repeated without the runs that its ladder comes from: --from: " in said
-    assert "its config has colour" in refused({"config": {**told, "colour": "red"}})
+    assert "its config has colour" in refused({"config": {**config, "colour": "red"}})
     assert main(["repeat", str(record), "--windows", "0"]) == 2
     assert main(["repeat", str(record), "--threads", "-1"]) == 2
     assert main(["repeat", str(ROOT / "README.md")]) == 2
@@ -244,8 +248,8 @@ def test_refusals_come_before_training(scouted, tmp_path, capsys, monkeypatch):
 
 
 def test_a_run_that_fails_is_one_sentence(scouted, tmp_path, capsys):
-    told = read_run(scouted)["config"]
-    ours = {**told, "ladder": "policy", "ladder_from": str(scouted)}  # of which the checkpoints are taken away
+    config = read_run(scouted)["config"]
+    ours = {**config, "ladder": "policy", "ladder_from": str(scouted)}  # of which the checkpoints are taken away
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "run.json").write_bytes((scouted / "run.json").read_bytes())
     record = changed(
@@ -263,12 +267,12 @@ LATER = {"random_hold": 1, "random_each": False, "clip_targets": False}
 def test_constants_that_came_later_have_their_defaults(tmp_path):
     """Not those of a preset of today: Meta-World's holds random actions for ten steps, and old runs did not."""
     path = next(path for path in RESULTS if "metaworld-pickplace/scout" in path.as_posix())
-    told = compact.unpack(path).about["config"]
+    stored_config = compact.unpack(path).about["config"]
     assert repeat.config_of(repeat.read(path, 1)).learner["random_hold"] == 10
-    old = {**told, "learner": {k: v for k, v in told["learner"].items() if k != "random_hold"}}
+    old = {**stored_config, "learner": {k: v for k, v in stored_config["learner"].items() if k != "random_hold"}}
     old = {k: v for k, v in old.items() if k not in ("algorithm", "preset", "ladder_from", "ladder_fallback")}
     stored = repeat.read(changed(path, tmp_path / "old.npz", {"config": old, "ran_on": {}}), 1)
-    assert repeat.config_of(stored).learner == {**told["learner"], **LATER}
+    assert repeat.config_of(stored).learner == {**stored_config["learner"], **LATER}
     assert stored.threads is None
 
 
@@ -277,12 +281,12 @@ def test_every_committed_record_can_be_asked_for(path):
     """Its config is understood, its bank is the one of today, and every number of its own is in the config."""
     stored = repeat.read(path, 50)
     config = repeat.config_of(stored)
-    told = stored.about["config"]
-    assert {name: config.as_dict()[name] for name in told if name not in ("learner", "constants")} == {
-        name: value for name, value in told.items() if name not in ("learner", "constants")
+    stored_config = stored.about["config"]
+    assert {name: config.as_dict()[name] for name in stored_config if name not in ("learner", "constants")} == {
+        name: value for name, value in stored_config.items() if name not in ("learner", "constants")
     }
-    assert config.learner.items() >= told["learner"].items()
-    assert config.constants.items() >= told["constants"].items()
+    assert config.learner.items() >= stored_config["learner"].items()
+    assert config.constants.items() >= stored_config["constants"].items()
     assert stored.windows == 50
 
 
@@ -294,9 +298,9 @@ def test_every_committed_record_can_be_asked_for(path):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_committed_record_of_every_family_comes_out_again(family):
     """Of those that were made with these versions on this type of machine, the first."""
-    told = {path: compact.unpack(path).about["config"] for path in RESULTS}
-    records = [path for path in RESULTS if SETTINGS[told[path]["setting"]].family == family]
-    records = [path for path in records if told[path]["ladder"] != "policy"]  # which takes runs that are not committed
+    configs = {path: compact.unpack(path).about["config"] for path in RESULTS}
+    records = [path for path in RESULTS if SETTINGS[configs[path]["setting"]].family == family]
+    records = [path for path in records if configs[path]["ladder"] != "policy"]  # it takes runs that are not committed
     if not records:
         pytest.skip(f"{family}: no record is committed")
     unlike = {path: unlike_here(compact.unpack(path).about) for path in records}

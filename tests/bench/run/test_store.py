@@ -94,12 +94,12 @@ def test_a_death_between_any_two_copies_leaves_a_whole_run(store, monkeypatch):
         pass
 
     def dying(call):
-        def one(*given, **named):
+        def one(*arguments, **named):
             nonlocal left
             left -= 1
             if left == 0:
                 raise DeadError
-            return call(*given, **named)
+            return call(*arguments, **named)
 
         return one
 
@@ -119,12 +119,12 @@ def test_a_death_between_any_two_copies_leaves_a_whole_run(store, monkeypatch):
             break
         writes += 1
         store.pull(NAME)
-        found = checkpoint.newest(store.local_folder(NAME) / "checkpoints", "id", lambda sentence: None)
+        newest = checkpoint.newest(store.local_folder(NAME) / "checkpoints", "id", lambda sentence: None)
         rows = (store.local_folder(NAME) / "windows.jsonl").read_text().count("\n")
-        assert found is not None
-        assert found.window in (4, 6)
-        assert rows >= found.window
-        assert (store.local_folder(NAME) / "checkpoints/shared" / f"replay-{found.window}.npz").exists()
+        assert newest is not None
+        assert newest.window in (4, 6)
+        assert rows >= newest.window
+        assert (store.local_folder(NAME) / "checkpoints/shared" / f"replay-{newest.window}.npz").exists()
     assert writes >= 4
     assert store.read(f"{NAME}/checkpoints/00000006/{MANIFEST}") is not None
     assert store.read(f"{NAME}/checkpoints/00000002/{MANIFEST}") is None

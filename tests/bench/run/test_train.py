@@ -218,8 +218,8 @@ def test_other_damage(straight, tmp_path, damage):
         for path in checkpoints:
             (path / "learner.npz").write_bytes(b"")
     said = []
-    found = checkpoint.newest(tmp_path / "run" / "checkpoints", tiny().identity, said.append)
-    assert (found is None) == (damage == "all")
+    newest = checkpoint.newest(tmp_path / "run" / "checkpoints", tiny().identity, said.append)
+    assert (newest is None) == (damage == "all")
     assert len(said) == (2 if damage == "all" else 1)
 
 
@@ -366,10 +366,10 @@ def test_tensorboard_gets_the_numbers(tmp_path):
     from scout_rl.commands.train import run
 
     assert run(tiny(windows=2, evaluate_every=1), tmp_path / "run", "tensorboard") == 0
-    found = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
-    found.Reload()
+    events = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
+    events.Reload()
     assert {"held-out/all", "held-out/worst-group", "frontier/all", "train/success", "learner/entropy"} <= set(
-        found.Tags()["tensors"]
+        events.Tags()["tensors"]
     )
 
 

@@ -104,15 +104,15 @@ def test_a_damaged_segment_is_noticed(straight, tmp_path):
 
 def test_a_trained_run_is_read_back(straight):
     """The policy of the last checkpoint does on the held-out contexts what the run recorded."""
-    found = trained.load(straight, say=quiet)
-    assert found.evaluate(found.state).outcomes.tolist() == [bool(o) for o in found.recorded["outcomes"]]
-    home = families.family(found.setting.family)
-    simulator = home.batch_simulator(found.setting)
-    seen = simulator.observe(simulator.reset_to(home.target_starts(found.bank.held_out.contexts)))
-    act, sample = found.act(), found.sample()
+    run = trained.load(straight, say=quiet)
+    assert run.evaluate(run.state).outcomes.tolist() == [bool(o) for o in run.recorded["outcomes"]]
+    family = families.family(run.setting.family)
+    simulator = family.batch_simulator(run.setting)
+    observations = simulator.observe(simulator.reset_to(family.target_starts(run.bank.held_out.contexts)))
+    act, sample = run.act(), run.sample()
     keys = [jax.random.key(i) for i in range(2)]
-    assert np.array_equal(*(act(seen, key) for key in keys))  # deterministic
-    drawn = [sample(seen, key) for key in keys]
+    assert np.array_equal(*(act(observations, key) for key in keys))  # deterministic
+    drawn = [sample(observations, key) for key in keys]
     assert not np.array_equal(*drawn)
     assert drawn[0].shape == (8, simulator.n_actions)
     assert np.abs(drawn).max() <= 1

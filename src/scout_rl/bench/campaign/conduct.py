@@ -91,7 +91,11 @@ def conduct(
             if blocked is not None:
                 waiting.remove(run)
                 states[run.name] = RunState(Phase.FAILED, states[run.name].windows, blocked)
-            elif engine.room() and _ready(run, states) and not is_being_trained(store, run.name):
+            elif (
+                engine.room()
+                and all(states[name].phase is Phase.FINISHED for name in run.needs)
+                and not is_being_trained(store, run.name)
+            ):
                 waiting.remove(run)
                 state = _state(run, store)
                 if state.phase in (Phase.FINISHED, Phase.FAILED):  # by another campaign on the same folder
@@ -151,10 +155,6 @@ def _packed(run: PlannedRun, store: Store, results: Path | None, state: RunState
 def _reason(error: OSError) -> str:
     named = "" if error.filename is None else f"{error.filename}: "
     return f"{named}{error.strerror or error}"
-
-
-def _ready(run: PlannedRun, states: dict[str, RunState]) -> bool:
-    return all(states[name].phase is Phase.FINISHED for name in run.needs)
 
 
 def _blocked(run: PlannedRun, states: dict[str, RunState], going: set[str]) -> str | None:

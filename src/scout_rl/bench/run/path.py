@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from pathlib import Path
 from typing import Any
 
 from scout_rl.bench.run.config import RunConfig
@@ -25,11 +24,6 @@ def run_name(config: RunConfig) -> str:
     if changed:
         parts.append(changed if len(changed) <= LONGEST else hashlib.sha256(changed.encode()).hexdigest()[:16])
     return f"{config.setting}/{config.rule}/{'-'.join(parts)}"
-
-
-def run_path(out: Path, config: RunConfig) -> Path:
-    """The run's folder below ``out``."""
-    return out / run_name(config)
 
 
 def _changes(config: RunConfig) -> list[str]:
