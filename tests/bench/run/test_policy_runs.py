@@ -79,12 +79,12 @@ def test_a_run_keeps_its_ladder_and_says_where_it_came_from(home, straight):
     assert str(found) in said
     assert read_run(folder)["config"] == policy_run(home).as_dict()
     assert found.names == ("target-start policy", "scaffold policy", "solver")
-    assert len(found.chosen) == SMALL.n_train
-    assert {0, 2} <= set(found.chosen)  # the tiny policies solve some contexts, and not all
-    for x, source in enumerate(found.chosen):
+    assert len(found.source_of) == SMALL.n_train
+    assert {0, 2} <= set(found.source_of)  # the tiny policies solve some contexts, and not all
+    for x, source in enumerate(found.source_of):
         assert [row[x] > 0 for row in found.succeeded][:source] == [False] * source
         assert source == 2 or found.succeeded[source][x] > 0
-    assert about(folder)["bootstrap_fraction"] == np.mean([source > 0 for source in found.chosen])
+    assert about(folder)["bootstrap_fraction"] == np.mean([source > 0 for source in found.source_of])
     assert [run["window"] for run in about(folder)["runs"]] == [2, 2]
     assert [run["rule"] for run in about(folder)["runs"]] == ["target", "random"]
     ladder, meta, _ = read_archive(folder / "ladder.npz")
