@@ -93,8 +93,8 @@ def test_trajectories_that_give_no_ladder(trajectory, options, message):
 def test_draws_are_uniform_over_the_states_of_a_cell():
     ladder = Ladder.from_states([[number(0), [number(1), number(2), number(3)]]])
     generator = np.random.default_rng(0)
-    seen = [float(ladder.draw(0, 1, generator).arrays["qpos"][0]) for _ in range(3000)]
-    counts = [seen.count(v) for v in (1, 2, 3)]
+    observation = [float(ladder.draw(0, 1, generator).arrays["qpos"][0]) for _ in range(3000)]
+    counts = [observation.count(v) for v in (1, 2, 3)]
     assert sum(counts) == 3000
     assert all(abs(c - 1000) < 120 for c in counts)  # 4.6 standard deviations
     assert ladder.draw(0, 0, generator) == number(0)

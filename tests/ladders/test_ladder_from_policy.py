@@ -102,7 +102,7 @@ def ladder():
 def test_sources_in_order_and_the_bootstrap_fraction(ladder):
     sources = ladder.sources
     assert sources.names == ("policy", "fallback 1", "trajectory")
-    assert sources.chosen == (0, 1, 0, 2, 0, 1, 0, 2)
+    assert sources.source_of == (0, 1, 0, 2, 0, 1, 0, 2)
     assert sources.bootstrap_fraction == 0.5  # contexts 1, 3, 5 and 7 of 8
     assert sources.succeeded[0][1::2] == (0, 0, 0, 0)
     assert sources.succeeded[1][0::2] == (0, 0, 0, 0)  # not asked: the policy had solved them

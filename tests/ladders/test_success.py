@@ -107,14 +107,14 @@ def test_the_documented_function_is_taken_everywhere(read):
 
 
 def test_a_function_sees_the_start_that_is_validated():
-    seen = []
+    observed = []
 
     def success(observation, reward, terminated, truncated, info):
-        seen.append((observation.tolist(), reward, terminated, truncated, info))
+        observed.append((observation.tolist(), reward, terminated, truncated, info))
         return observation[0] == 2
 
     assert validated(Said(), success)
-    assert seen == [([2.0], 0.0, False, False, {})]
+    assert observed == [([2.0], 0.0, False, False, {})]
 
 
 @pytest.mark.parametrize("read", [recorded, in_a_curriculum, from_policy])

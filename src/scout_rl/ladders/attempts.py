@@ -1,4 +1,4 @@
-"""Policies' own shortest successes in anyone's environment, as trajectories that a ladder can be made of."""
+"""The shortest successes of policies in anyone's environment, as trajectories for a ladder."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from scout_rl.ladders.success import SuccessOf
 from scout_rl.ladders.trajectory import Trajectory
 
 Policy = Callable[[Any, np.random.Generator], Any]
-"""(observation, generator) to an action; all of the policy's chance comes from the generator."""
+"""(observation, generator) to an action; all randomness comes from the generator."""
 
 
-class Found(NamedTuple):
-    """What the attempts of one policy from one start came to."""
+class Attempts(NamedTuple):
+    """The attempts of one policy from one start."""
 
     actions: list[Array] | None
-    """Of the shortest success, the first of those that are equally short; None where no attempt succeeded."""
+    """Of the shortest success, the first of equally short ones; None if no attempt succeeded."""
     succeeded: int
 
 
@@ -38,25 +38,25 @@ def solve_contexts(
     horizon: int,
     seed: int,
 ) -> tuple[list[Trajectory], Sources]:
-    """A successful trajectory of each context: that of the first policy that has one, else the one that was given."""
+    """A success per context: of the first policy that has one, else the context's entry in ``trajectories``."""
     if attempts < 1 or horizon < 1 or n_contexts < 1:
         raise ValueError(f"{n_contexts} contexts, {attempts} attempts and {horizon} steps: each must be at least 1.")
     if trajectories is not None and len(trajectories) != n_contexts:
         raise ValueError(f"{len(trajectories)} trajectories for {n_contexts} contexts: give one a context.")
     counts = np.zeros((len(policies), n_contexts), dtype=int)
-    kept: list[Trajectory] = []
-    chosen: list[int] = []
+    solutions: list[Trajectory] = []
+    source_of: list[int] = []
     for x in range(n_contexts):
         reset_to_target(x)
         start = codec.get_state(env)
         for number, policy in enumerate(policies):
-            found = attempt(
+            attempted = attempt(
                 env, codec, start, policy, success, attempts=attempts, horizon=horizon, seed=(seed, number, x)
             )
-            counts[number, x] = found.succeeded
-            if found.actions is not None:
-                kept.append(replay(env, codec, start, found.actions, success))
-                chosen.append(number)
+            counts[number, x] = attempted.succeeded
+            if attempted.actions is not None:
+                solutions.append(play_again(env, codec, start, attempted.actions, success))
+                source_of.append(number)
                 break
         else:
             if trajectories is None:
@@ -64,17 +64,17 @@ def solve_contexts(
                     f"context {x}: no policy succeeds in {attempts} attempts of {horizon} steps, "
                     "and there are no trajectories to fall back on."
                 )
-            kept.append(trajectories[x])
-            chosen.append(len(policies))
+            solutions.append(trajectories[x])
+            source_of.append(len(policies))
     names = ["policy", *(f"fallback {i}" for i in range(1, len(policies)))]
     names += [] if trajectories is None else ["trajectory"]
-    return kept, Sources(
+    return solutions, Sources(
         names=tuple(names),
         assisted=tuple(i > 0 for i in range(len(names))),
         attempts=attempts,
         succeeded=tuple(map(tuple, counts.tolist())),
-        chosen=tuple(chosen),
-        steps=tuple(trajectory.first_success or 0 for trajectory in kept),
+        source_of=tuple(source_of),
+        steps=tuple(trajectory.first_success or 0 for trajectory in solutions),
     )
 
 
@@ -88,8 +88,8 @@ def attempt(
     attempts: int,
     horizon: int,
     seed: tuple[int, ...],
-) -> Found:
-    """Play the policy from ``start``; attempt k draws from ``(*seed, k)``. Actions are kept, states are not."""
+) -> Attempts:
+    """Play the policy from ``start``; attempt k draws from ``(*seed, k)``. Only actions are kept."""
     best: list[Array] | None = None
     succeeded = 0
     for number in range(attempts):
@@ -106,11 +106,11 @@ def attempt(
         succeeded += done
         if done and (best is None or len(actions) < len(best)):
             best = actions
-    return Found(best, succeeded)
+    return Attempts(best, succeeded)
 
 
-def replay(env: Env, codec: Codec, start: State, actions: list[Array], success: SuccessOf) -> Trajectory:
-    """The same actions once more, with every state; a ``ValueError`` where success does not come at the same step."""
+def play_again(env: Env, codec: Codec, start: State, actions: list[Array], success: SuccessOf) -> Trajectory:
+    """Play the actions again and record every state; a ``ValueError`` if success comes at another step."""
     observation, _ = codec.set_state(env, start)
     states, rewards, achieved = [start], [], [_goal(observation, "achieved_goal")]
     for t, action in enumerate(actions, start=1):
@@ -135,5 +135,5 @@ def replay(env: Env, codec: Codec, start: State, actions: list[Array], success: 
 
 
 def _goal(observation: Any, name: str) -> Array | None:
-    found = observation.get(name) if isinstance(observation, dict) else None
-    return np.array(found) if isinstance(found, np.ndarray) else None
+    goal = observation.get(name) if isinstance(observation, dict) else None
+    return np.array(goal) if isinstance(goal, np.ndarray) else None

@@ -1,4 +1,4 @@
-"""The ladder: the ordered starts of every context, one or several simulator states a cell."""
+"""The ladder: the ordered starts of every context, one or several simulator states per cell."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from scout_rl.ladders.success import Success, success_reader
 from scout_rl.ladders.trajectory import Trajectory
 
 FRACTIONS = (0.0, 0.25, 0.5, 0.75, 0.9)
-"""Progress of levels 0..4, the paper's."""
+"""Progress of levels 0..4 in the paper."""
 
 
 def level_fractions(n_levels: int) -> tuple[float, ...]:
-    """Progress of any number of levels: the paper's five, interpolated, so that nine contain the five."""
+    """Progress of any number of levels: the paper's five, interpolated. Nine levels contain the five."""
     if n_levels < 2:
         raise ValueError(f"a ladder needs at least two levels, not {n_levels}")
     places = np.linspace(0, len(FRACTIONS) - 1, n_levels)
@@ -34,18 +34,18 @@ def level_fractions(n_levels: int) -> tuple[float, ...]:
 
 
 ResetTo = Callable[[Env, int, int], Any]
-"""``reset_to(env, context, level)`` puts the environment where an episode of that cell starts."""
+"""``reset_to(env, context, level)`` puts the environment at a start of that cell."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """States by cell: ``cells[context][level]`` is a tuple of one or several states, drawn uniformly."""
+    """States by cell: ``cells[context][level]`` holds one or several states, drawn uniformly."""
 
     cells: tuple[tuple[tuple[State, ...], ...], ...]
     fractions: tuple[float, ...] | None = None
-    """The progress of each level, where the ladder comes from trajectories."""
+    """The progress of each level, if the ladder comes from trajectories."""
     sources: Sources | None = None
-    """Where each context's states came from, where the ladder comes from policies."""
+    """The source of each context's states, if the ladder comes from policies."""
 
     def __post_init__(self) -> None:
         if not self.cells or not self.cells[0]:
@@ -102,7 +102,7 @@ class Ladder:
         codec: Codec | None = None,
         samples: int = 1,
     ) -> Ladder:
-        """From a function that puts ``env`` into a cell; called ``samples`` times a cell."""
+        """From a function that puts ``env`` into a cell; called ``samples`` times per cell."""
         env.reset()
         codec = codec if codec is not None else codec_for(env)
 
@@ -124,25 +124,25 @@ class Ladder:
         fractions: Sequence[float] = FRACTIONS,
         progress: str | Progress = "time",
     ) -> Ladder:
-        """From one successful trajectory a context (or several: then several states a cell).
+        """From one successful trajectory per context, or from several for several states per cell.
 
-        Level l starts in the state whose progress is nearest ``fractions[l]``, among those before the first
-        success and not before the state of the level below it. ``progress`` is ``"time"`` (share of the
-        steps), ``"path"`` (share of the achieved goal's way), ``"remaining"`` (share of the distance to the
-        goal that is gone) or a function of the trajectory that gives one number a state.
+        Level l starts in the state whose progress is nearest ``fractions[l]``. It lies before the first success and
+        not before the state of the level below. ``progress`` is ``"time"`` (share of the steps), ``"path"`` (share of
+        the achieved goal's path), ``"remaining"`` (share of the distance to the goal that is gone) or a function of
+        the trajectory that returns one number per state.
         """
-        chosen = tuple(float(f) for f in fractions)
-        if not chosen or chosen[0] != 0.0 or any(b <= a for a, b in pairwise(chosen)) or chosen[-1] > 1.0:
-            raise ValueError(f"fractions must start at 0 and rise to at most 1, not {chosen}.")
+        fractions = tuple(float(f) for f in fractions)
+        if not fractions or fractions[0] != 0.0 or any(b <= a for a, b in pairwise(fractions)) or fractions[-1] > 1.0:
+            raise ValueError(f"fractions must start at 0 and rise to at most 1, not {fractions}.")
         if isinstance(progress, str) and progress not in PROGRESS:
             raise ValueError(f"progress is one of {', '.join(PROGRESS)} or a function, not {progress!r}.")
         measure = PROGRESS[progress] if isinstance(progress, str) else progress
         cells = []
-        for context, given in enumerate(trajectories):
-            group = [given] if isinstance(given, Trajectory) else list(given)
-            rungs = [_rungs(trajectory, chosen, measure, context) for trajectory in group]
+        for context, entry in enumerate(trajectories):
+            group = [entry] if isinstance(entry, Trajectory) else list(entry)
+            rungs = [_rungs(trajectory, fractions, measure, context) for trajectory in group]
             cells.append(tuple(tuple(states) for states in zip(*rungs, strict=True)))
-        return cls(tuple(cells), chosen)
+        return cls(tuple(cells), fractions)
 
     @classmethod
     def from_policy(
@@ -162,15 +162,15 @@ class Ladder:
         progress: str | Progress = "time",
         seed: int = 0,
     ) -> Ladder:
-        """From a policy's own shortest success in each context, else that of a fallback, else a given trajectory.
+        """From a policy's shortest success in each context, else a fallback's, else a recorded trajectory.
 
-        ``reset_to(env, context, 0)`` puts ``env`` at the target start; from there ``policy(observation, generator)``
-        has ``attempts`` episodes of at most ``horizon`` steps, and after it each of the ``fallbacks`` in the contexts
-        that are left. ``trajectories[context]`` is the last resort; a context without any success is a
-        ``ValueError``. ``sources`` of the result says what each context took and the bootstrap fraction.
+        ``reset_to(env, context, 0)`` puts ``env`` at the target start. From there ``policy(observation, generator)``
+        plays ``attempts`` episodes of at most ``horizon`` steps. Each of the ``fallbacks`` then does the same in the
+        contexts that are left. ``trajectories[context]`` comes last. A context without a success is a ``ValueError``.
+        ``sources`` of the result holds the source of each context and the bootstrap fraction.
         """
         env.reset()
-        kept, sources = solve_contexts(
+        solutions, sources = solve_contexts(
             env,
             codec if codec is not None else codec_for(env),
             (policy, *fallbacks),
@@ -182,14 +182,14 @@ class Ladder:
             horizon=horizon,
             seed=seed,
         )
-        made = cls.from_trajectories(kept, fractions, progress)
-        return cls(made.cells, made.fractions, sources)
+        ladder = cls.from_trajectories(solutions, fractions, progress)
+        return cls(ladder.cells, ladder.fractions, sources)
 
     def stack(self) -> dict[str, Array]:
         """The states as batch arrays ``[contexts, levels, ...]`` for a batch simulator.
 
-        Only arrays that have one shape in all cells are in it. Where cells have several states, as many in
-        each, the shape is ``[contexts, levels, states, ...]``.
+        It holds the arrays that have equal shapes in all cells. If each cell has several states, the shape is
+        ``[contexts, levels, states, ...]``.
         """
         counts = {len(states) for levels in self.cells for states in levels}
         if len(counts) > 1:
@@ -198,9 +198,9 @@ class Ladder:
         shape = (self.n_contexts, self.n_levels, *((counts.pop(),) if counts != {1} else ()))
         stacked = {}
         for name, first in every[0].arrays.items():
-            found = [state.arrays.get(name) for state in every]
-            if all(a is not None and (a.shape, a.dtype) == (first.shape, first.dtype) for a in found):
-                stacked[name] = np.stack([np.asarray(a) for a in found]).reshape(shape + first.shape)
+            arrays = [state.arrays.get(name) for state in every]
+            if all(a is not None and (a.shape, a.dtype) == (first.shape, first.dtype) for a in arrays):
+                stacked[name] = np.stack([np.asarray(a) for a in arrays]).reshape(shape + first.shape)
         return stacked
 
     @cached_property
@@ -215,11 +215,11 @@ class Ladder:
     @classmethod
     def load(cls, path: str | os.PathLike[str], sha256: str | None = None) -> Ladder:
         """Read what :meth:`save` wrote; a damaged file, or one with another hash, is a ``ValueError``."""
-        arrays, meta, found = read_archive(path)
+        arrays, meta, stored_hash = read_archive(path)
         if meta.get("kind") != "ladder":
             raise ValueError(f"{path} holds no ladder.")
-        if sha256 is not None and found != sha256:
-            raise ValueError(f"{path} holds ladder {found[:12]}, not {sha256[:12]}.")
+        if sha256 is not None and stored_hash != sha256:
+            raise ValueError(f"{path} holds ladder {stored_hash[:12]}, not {sha256[:12]}.")
         states = unpack_states(arrays, meta["states"])
         cells = tuple(tuple(tuple(states[i] for i in cell) for cell in levels) for levels in meta["cells"])
         sources = Sources.from_dict(meta["sources"]) if "sources" in meta else None

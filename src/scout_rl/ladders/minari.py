@@ -14,13 +14,13 @@ from scout_rl.ladders.success import Success, binary
 from scout_rl.ladders.trajectory import Trajectory
 
 STATE_KEY, LENGTH_KEY = "scout_state", "scout_state_bytes"
-"""Where our states are in a dataset's infos: one row of bytes a state, and how many of them count."""
+"""The keys of our states in a dataset's infos: one padded row of bytes per state, and its length."""
 
 
 def to_minari(trajectories: Sequence[Trajectory], dataset_id: str, env: Env, **metadata: Any) -> Any:
-    """Write trajectories, their states included, as a new local Minari dataset; returns it.
+    """Write trajectories with their states as a new local Minari dataset; returns it.
 
-    ``metadata`` is passed on to Minari (author, description, ...). The observations must have been recorded.
+    ``metadata`` goes to Minari (author, description, ...). The observations must have been recorded.
     """
     import minari
     from gymnasium import spaces
@@ -64,24 +64,24 @@ def from_minari(
 ) -> list[Trajectory]:
     """The episodes of a Minari dataset (or its id) as trajectories.
 
-    States come from the infos where :func:`to_minari` put them. Otherwise each episode is replayed in ``env``
-    (by default the one that the dataset recovers) from its seeded reset. The replay must show the recorded
-    observations within ``tolerance`` and reach success; a ``ValueError`` names the episode that does not.
+    States come from the infos if :func:`to_minari` wrote them. Otherwise each episode is played again in ``env``
+    (by default the one that the dataset recovers) from its seeded reset. It must show the recorded observations
+    within ``tolerance`` and succeed; a ``ValueError`` names an episode that does not.
     """
     import minari
 
     loaded = minari.load_dataset(dataset) if isinstance(dataset, str) else dataset
-    chosen = None if episodes is None else set(episodes)
+    wanted_ids = None if episodes is None else set(episodes)
     trajectories = []
     for episode in loaded.iterate_episodes():
-        if chosen is not None and episode.id not in chosen:
+        if wanted_ids is not None and episode.id not in wanted_ids:
             continue
         metadata = next(iter(loaded.storage.get_episode_metadata([episode.id])))
         if STATE_KEY in episode.infos:
             trajectories.append(_stored(episode, metadata))
         else:
             env = loaded.recover_environment() if env is None else env
-            trajectories.append(_replayed(episode, metadata, env, codec, success, tolerance))
+            trajectories.append(_played_again(episode, metadata, env, codec, success, tolerance))
     return trajectories
 
 
@@ -114,7 +114,7 @@ def _stored(episode: Any, metadata: dict[str, Any]) -> Trajectory:
     )
 
 
-def _replayed(
+def _played_again(
     episode: Any,
     metadata: dict[str, Any],
     env: Env,
@@ -132,12 +132,11 @@ def _replayed(
         _, _, terminated, truncated, _ = recorder.step(action)
         if terminated or truncated:
             break
-    closed = recorder.trajectories or [recorder.finish()]
-    trajectory = closed[0]
+    trajectory = recorder.trajectories[0] if recorder.trajectories else recorder.finish()
     for name, recorded in flatten(episode.observations).items():
-        replayed = trajectory.observations.get(name)
-        steps = 0 if replayed is None else min(len(replayed), len(recorded))
-        if replayed is None or not np.allclose(replayed[:steps], recorded[:steps], atol=tolerance, rtol=0):
+        played = trajectory.observations.get(name)
+        steps = 0 if played is None else min(len(played), len(recorded))
+        if played is None or not np.allclose(played[:steps], recorded[:steps], atol=tolerance, rtol=0):
             raise ValueError(f"episode {episode.id}: the replay shows another {name} than was recorded.")
     if trajectory.first_success is None:
         raise ValueError(f"episode {episode.id}: the replay of its {len(trajectory)} actions does not succeed.")

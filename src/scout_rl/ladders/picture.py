@@ -18,7 +18,7 @@ from scout_rl.ladders.ladder import Ladder
 
 MOST_ROWS = 8
 INCHES, DPI = 2.0, 120
-"""Drawn along the longer side of a cell."""
+"""The longer side of a cell."""
 NO_GL = "MuJoCo finds no offscreen GL here (try MUJOCO_GL=osmesa or egl)"
 
 
@@ -29,9 +29,9 @@ def draw_grid(
     captions: Sequence[Sequence[str]],
     title: str = "",
 ) -> None:
-    """Let ``show_row(row)(axis, level)`` fill every cell and write a PNG of few colours.
+    """Fill every cell with ``show_row(row)(axis, level)`` and write a PNG of few colours.
 
-    ``rows`` names the rows, ``captions`` [rows][levels] stands below the cells.
+    ``rows`` names the rows. ``captions`` [rows][levels] are drawn below the cells.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -71,8 +71,8 @@ def draw_rungs(
 ) -> int:
     """Restore the first state of each cell, render it and write a PNG; returns how many were rendered.
 
-    ``env`` must be made with ``render_mode="rgb_array"``. Where that cannot be (no offscreen GL), a
-    cell says why, and for MuJoCo shows a sketch: geoms as dots, sites as crosses.
+    ``env`` must be made with ``render_mode="rgb_array"``. A cell that cannot be rendered (no offscreen GL)
+    says why. For MuJoCo it also shows a sketch: geoms as dots, sites as crosses.
     """
     env.reset()
     codec = codec if codec is not None else codec_for(env)
@@ -109,7 +109,7 @@ def _picture(env: Env) -> Array | str:
 
 @cache
 def mujoco_renders() -> bool:
-    """Whether MuJoCo can render here: tried in a child, for its second failure ends the process."""
+    """Whether MuJoCo can render here. Tried in a child process: a second failure would end this one."""
     trial = (
         "import mujoco\n"
         "from gymnasium.envs.mujoco.mujoco_rendering import OffScreenViewer\n"
@@ -132,7 +132,7 @@ def _simulations(env: Env) -> list[tuple[Any, Any]]:
 
 
 def _sketch(axis: Any, env: Env, reason: str) -> None:
-    """Without a renderer: the centres of the geoms, large ones left out, and the reason."""
+    """Draw the reason, and the centres of the geoms without large ones."""
     axis.text(0.5, 0.02, reason, ha="center", va="bottom", fontsize=5, transform=axis.transAxes)
     for model, data in _simulations(env):
         small = model.geom_rbound < 0.5 * model.stat.extent

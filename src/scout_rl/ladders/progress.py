@@ -1,4 +1,4 @@
-"""Where along a successful trajectory each state is: a number from 0 (the start) to 1 (the first success)."""
+"""The progress of each state of a successful trajectory: from 0 (the start) to 1 (the first success)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scout_rl.ladders.trajectory import Trajectory
 
 Progress = Callable[[Trajectory], NDArray[np.float64]]
-"""One number a state (length T + 1); states after the first success are not used."""
+"""One number per state (length T + 1); states after the first success are not used."""
 
 
 def time_progress(trajectory: Trajectory) -> NDArray[np.float64]:
@@ -19,7 +19,7 @@ def time_progress(trajectory: Trajectory) -> NDArray[np.float64]:
 
 
 def path_progress(trajectory: Trajectory) -> NDArray[np.float64]:
-    """The share of the way that the achieved goal covers up to the first success."""
+    """The share of the achieved goal's path up to the first success."""
     achieved = _achieved(trajectory, "path")
     way = np.r_[0.0, np.cumsum(np.linalg.norm(np.diff(achieved, axis=0), axis=1))]
     total = way[_end(trajectory)]
@@ -30,7 +30,7 @@ def path_progress(trajectory: Trajectory) -> NDArray[np.float64]:
 
 
 def remaining_progress(trajectory: Trajectory) -> NDArray[np.float64]:
-    """How much of the distance between achieved and desired goal is gone; 1 at the first success."""
+    """The share of the distance between achieved and desired goal that is gone; 1 at the first success."""
     achieved = _achieved(trajectory, "remaining")
     if trajectory.desired is None:
         raise ValueError("progress='remaining' needs trajectories with a desired goal.")

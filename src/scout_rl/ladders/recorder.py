@@ -1,7 +1,6 @@
-"""The Recorder: a Gymnasium wrapper that keeps the episodes it sees as trajectories.
+"""The Recorder: a Gymnasium wrapper that keeps episodes as trajectories. Needs the ``gymnasium`` extra.
 
-Needs the ``gymnasium`` extra. It works on restored episodes too: ``codec.set_state(recorder, state)`` starts
-a new trajectory there.
+It records restored episodes too: ``codec.set_state(recorder, state)`` begins a new trajectory there.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ __all__ = ["Recorder", "Trajectory"]
 class Recorder(gymnasium.Wrapper):  # type: ignore[misc]
     """Records states (through the codec), actions, rewards, success and achieved goals.
 
-    ``success`` is a key of info or a function of (observation, reward, terminated, truncated, info); without it
-    the usual keys are looked for, and missing ones are an error. ``achieved(observation)`` gives the achieved
-    goal where observations have no ``achieved_goal``. Finished episodes are in ``trajectories``.
+    ``success`` is a key of info or a function of (observation, reward, terminated, truncated, info). By default
+    it is one of the usual keys; an info without them is an error. ``achieved(observation)`` returns the achieved
+    goal if observations have no ``achieved_goal``. Finished episodes are in ``trajectories``.
     """
 
     def __init__(
@@ -51,20 +50,20 @@ class Recorder(gymnasium.Wrapper):  # type: ignore[misc]
 
     @property
     def codec(self) -> Codec:
-        """The codec that states are read with: the one that fits, unless one was given."""
+        """The codec that reads states; by default the one that fits the environment."""
         if self._codec is None:
             self._codec = codec_for(self.env)
         return self._codec
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """Reset, and begin a trajectory; one that was under way is dropped, for it never ended."""
+        """Reset and begin a trajectory; an unfinished one is dropped."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._episode = _Episode(seed)
         self._see(observation)
         return observation, info
 
     def step(self, action: Any) -> Any:
-        """Step, and record; the end of the episode closes the trajectory."""
+        """Step and record; the end of the episode finishes the trajectory."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         if self._episode is None:
             raise ValueError("reset the Recorder before stepping it.")
@@ -77,7 +76,7 @@ class Recorder(gymnasium.Wrapper):  # type: ignore[misc]
         return observation, reward, terminated, truncated, info
 
     def finish(self, *, terminated: bool = False, truncated: bool = True) -> Trajectory:
-        """Close the trajectory under way and keep it, before its time limit where the task is done."""
+        """Finish and keep the current trajectory, also before the episode's end."""
         if self._episode is None or not self._episode.actions:
             raise ValueError("there is no step to keep: reset the Recorder and step it first.")
         trajectory = self._episode.trajectory(self.codec, terminated, truncated)

@@ -1,6 +1,6 @@
-"""What success is: an info key or a function of what ``step()`` returned, read in one way everywhere.
+"""Success of a step: an info key, or a function of what ``step()`` returned.
 
-A value is a success or none: True, False, 0 or 1. NaN, 0.3 or a batch are an error. None says nothing.
+A value must be True, False, 0 or 1. None counts as no success. NaN, 0.3 or a batch are an error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ARGUMENTS = "observation, reward, terminated, truncated, info"
 
 
 def binary(value: Any, source: str) -> bool:
-    """True or False; a ``ValueError`` for what is neither. ``source`` says whose value it is: "info['x'] is"."""
+    """True or False; a ``ValueError`` for other values. ``source`` begins its message: "info['x'] is"."""
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "biuf" or array.item() not in (0, 1):
         raise ValueError(f"{source} {value!r}, but success must be boolean or 0/1")
@@ -32,19 +32,19 @@ def binary(value: Any, source: str) -> bool:
 
 
 def source_of(success: Success) -> str:
-    """How an error calls a value that was read so."""
+    """The ``source`` of a value for `binary`."""
     return f"info[{success!r}] is" if isinstance(success, str) else "the success function returned"
 
 
 def check_success(success: Any) -> None:
-    """Refuse what is neither an info key nor a function of the five things that ``step()`` returns."""
+    """Refuse what is neither an info key nor a function of the five values that ``step()`` returns."""
     if isinstance(success, str):
         return
     if not callable(success):
         raise ValueError(f"success is {success!r}, but must be an info key or a function of what step() returned")
     try:
         signature = inspect.signature(success)
-    except (TypeError, ValueError):  # some functions of C have none: the call will tell
+    except (TypeError, ValueError):  # some C functions have no signature
         return
     try:
         signature.bind(*ARGUMENTS.split(", "))
@@ -53,7 +53,7 @@ def check_success(success: Any) -> None:
 
 
 def success_reader(success: Success | None, env: Any) -> SuccessOf:
-    """How to read success: a key of info, a function, or one of the usual keys; missing is an error."""
+    """A function that reads success from a key of info, a function, or the usual keys. No key is an error."""
     if success is not None:
         check_success(success)
     if callable(success):

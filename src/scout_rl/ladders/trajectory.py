@@ -1,4 +1,4 @@
-"""A recorded episode as a value: states, actions, what was achieved, and when it succeeded."""
+"""A recorded episode: states, actions, achieved goals and success."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from scout_rl.ladders.success import binary
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """One episode of T steps. Everything indexed by state has T + 1 entries, by step T."""
+    """One episode of T steps. Arrays by state have T + 1 entries, arrays by step T."""
 
     states: tuple[State, ...]
     actions: Array
     rewards: Array
     success: Array
-    """``success[t]``: the success indicator that step t + 1 returned, so that of state t + 1."""
+    """``success[t]``: the success indicator of state t + 1."""
     achieved: Array | None = None
-    """The achieved goal of every state, where the environment has one."""
+    """The achieved goal of every state, if the environment has one."""
     desired: Array | None = None
     observations: Mapping[str, Array] = field(default_factory=dict)
-    """Named arrays, one entry a state; empty unless they were recorded."""
+    """Named arrays, one entry per state; empty unless they were recorded."""
     terminated: bool = False
     truncated: bool = False
     seed: int | None = None
@@ -54,7 +54,7 @@ class Trajectory:
 
     @property
     def first_success(self) -> int | None:
-        """The index of the first state that is a success (1..T); None where none is."""
+        """The index of the first state that is a success (1..T); None if there is none."""
         return int(np.argmax(self.success)) + 1 if np.any(self.success) else None
 
     def save(self, path: str | os.PathLike[str]) -> str:

@@ -1,4 +1,4 @@
-"""Is every cell of a ladder a start that can be trained from? A report of the cells that are not, and why."""
+"""Check that every cell of a ladder is a start to train from; report invalid cells and the reasons."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from scout_rl.ladders.ladder import Ladder
 from scout_rl.ladders.success import SUCCESS_KEYS, Success, success_reader
 
 ALMOST_THE_SAME = 0.02
-"""Neighbours closer than this share of the context's mean distance between neighbours are warned of."""
+"""Neighbouring levels are warned of when closer than this share of the context's mean distance between neighbours."""
 
 
 class Problem(NamedTuple):
-    """One reason why one state of one cell is invalid."""
+    """A reason why a state of a cell is invalid."""
 
     context: int
     level: int
@@ -38,7 +38,7 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """What :func:`validate` found: every problem, and warnings that make no cell invalid."""
+    """The result of :func:`validate`: problems, and warnings that make no cell invalid."""
 
     n_cells: int
     problems: tuple[Problem, ...] = ()
@@ -76,34 +76,34 @@ class Report:
 
 
 Finding = tuple[int, str]
-"""Which of the states that were shown is invalid, and the reason."""
+"""The index of an invalid state among those of a check, and the reason."""
 Check = Callable[[NDArray[np.int64], Any], Iterable[Finding]]
-"""Looks at some states together: their places [n, 3] (context, level, sample) and the states."""
+"""Checks states together: (their places [n, 3] of context, level, sample; the states)."""
 
 
 def inspect(
-    places: NDArray[np.int64], states_at: Callable[[NDArray[np.int64]], Any], stages: Sequence[Sequence[Check]], n: int
+    places: NDArray[np.int64], states_at: Callable[[NDArray[np.int64]], Any], rounds: Sequence[Sequence[Check]], n: int
 ) -> tuple[Problem, ...]:
-    """Check states, ``n`` at a time; those that one stage finds fault with are not shown to the next.
+    """Check states, ``n`` at a time, in rounds; states that are invalid in one round skip the next ones.
 
-    ``states_at(rows)`` gives the states at those rows of ``places`` as the checks want them.
+    ``states_at(rows)`` returns the states at those rows of ``places`` in the form that the checks take.
     """
     problems = []
     for begin in range(0, len(places), n):
         rows = np.arange(begin, min(begin + n, len(places)))
-        for stage in stages:
+        for checks in rounds:
             if not len(rows):
                 break
-            found = [finding for check in stage for finding in check(places[rows], states_at(rows))]
-            for i, reason in found:
+            findings = [finding for check in checks for finding in check(places[rows], states_at(rows))]
+            for i, reason in findings:
                 context, level, sample = map(int, places[rows[i]])
                 problems.append(Problem(context, level, sample, reason))
-            rows = np.setdiff1d(rows, rows[[i for i, _ in found]] if found else [])
+            rows = np.setdiff1d(rows, rows[[i for i, _ in findings]] if findings else [])
     return tuple(sorted(problems, key=lambda problem: problem[:3]))
 
 
 def where(invalid: NDArray[np.bool_], reason: str) -> Iterator[Finding]:
-    """That reason for the states at which ``invalid`` [n] is true."""
+    """The same reason for every state whose ``invalid`` [n] is true."""
     return ((int(i), reason) for i in np.flatnonzero(invalid))
 
 
@@ -121,16 +121,19 @@ def validate(
     horizon: int = 5,
     seed: int = 0,
 ) -> Report:
-    """Restore every state of the ladder in ``env`` (or what the function ``env`` makes) and check it.
+    """Restore every state of the ladder in ``env`` (an environment, or a function that makes one) and check it.
 
-    Invalid is a state that is not finite, cannot be restored, restores differently twice (followed for
-    ``horizon`` random actions), is not ``inside(env)``, ceases to be one that ``holds(env)`` under the
-    ``settle`` actions (at ``held_levels``, by default every scaffold), carries the goal of another context
-    (``goals[context]``, by default the goal that most of the context's states carry), or is a level-0 start
-    that is already a success.
+    A state is invalid if it
+
+    - is not finite, or cannot be restored;
+    - restores differently twice, over ``horizon`` random actions;
+    - is not ``inside(env)``;
+    - fails ``holds(env)`` at the start or under the ``settle`` actions, at ``held_levels`` (default: every scaffold);
+    - carries another goal than ``goals[context]`` (default: the goal of most of the context's states);
+    - is a level-0 start that is already a success.
     """
-    made = not is_made(env)
-    env = env() if made else env
+    is_ours = not is_made(env)
+    env = env() if is_ours else env
     env.reset(seed=seed)
     checks = _Checks(env, codec if codec is not None else codec_for(env), horizon, seed)
     held = range(1, ladder.n_levels) if held_levels is None else held_levels
@@ -153,10 +156,10 @@ def validate(
         reasons += checks.already_success(state, success) if level == 0 else []
         return ((0, reason) for reason in reasons)
 
-    # One at a time: there is one environment.
+    # One state at a time, since there is one environment.
     problems = inspect(places, lambda rows: every[rows[0]], [[broken], [unfit]], 1)
     warnings = [w for context, levels in enumerate(ladder.cells) for w in _neighbours(checks.codec, context, levels)]
-    if made:
+    if is_ours:
         env.close()
     return Report(ladder.n_contexts * ladder.n_levels, problems, tuple(warnings))
 
@@ -167,10 +170,10 @@ class _Checks:
         self.actions = sample_actions(env, seed, horizon)
 
     def broken(self, state: State, goal: Array | None) -> Iterator[str]:
-        """What makes a state no state of this context: nothing else is worth checking then."""
-        found = [name for name, array in state.arrays.items() if not _finite(name, array)]
-        if found:
-            yield f"not finite: {', '.join(found)}"
+        """Reasons that make other checks pointless."""
+        not_finite = [name for name, array in state.arrays.items() if not _finite(name, array)]
+        if not_finite:
+            yield f"not finite: {', '.join(not_finite)}"
             return
         try:
             first = play(self.env, self.codec, state, self.actions)
@@ -184,8 +187,8 @@ class _Checks:
         again = difference(first, play(self.env, self.codec, state, self.actions))
         if again is not None:
             yield f"two restores differ: step {again}"
-        own = getattr(self.codec, "goal", lambda state: None)(state)
-        if goal is not None and own is not None and not np.array_equal(own, goal):
+        carried = getattr(self.codec, "goal", lambda state: None)(state)
+        if goal is not None and carried is not None and not np.array_equal(carried, goal):
             yield "carries the goal of another context"
 
     def outside(self, state: State, inside: Callable[[Env], bool] | None) -> list[str]:
@@ -205,15 +208,15 @@ class _Checks:
         return []
 
     def already_success(self, state: State, success: Success | None) -> list[str]:
-        """From the restored info, the goal environment's own test, or one step that does nothing."""
+        """By the restored info, the goal environment's own test, or one step that does nothing."""
         observation, info = self.codec.set_state(self.env, state)
         base = self.env.unwrapped
         own_test = getattr(base, "_is_success", None)
         read = success_reader(success, self.env)
         if callable(success) or any(key in info for key in _keys(success)):
-            found = read(observation, 0.0, False, False, info)
+            succeeded = read(observation, 0.0, False, False, info)
         elif own_test is not None and isinstance(observation, dict):
-            found = bool(own_test(observation["achieved_goal"], observation["desired_goal"]))
+            succeeded = bool(own_test(observation["achieved_goal"], observation["desired_goal"]))
         else:
             still = _do_nothing(self.env.action_space)
             if still is None:
@@ -221,8 +224,8 @@ class _Checks:
             observation, reward, terminated, truncated, info = self.env.step(still)
             if not any(key in info for key in _keys(success)):
                 return []
-            found = read(observation, float(reward), terminated, truncated, info)
-        return ["a level-0 start that is already a success"] if found else []
+            succeeded = read(observation, float(reward), terminated, truncated, info)
+        return ["a level-0 start that is already a success"] if succeeded else []
 
 
 def _keys(success: Success | None) -> tuple[str, ...]:
@@ -230,7 +233,7 @@ def _keys(success: Success | None) -> tuple[str, ...]:
 
 
 def _do_nothing(space: Any) -> Any | None:
-    """The zero of a continuous action space that has one."""
+    """The zero action of a continuous space that has one."""
     if type(space).__name__ != "Box" or not space.contains(np.zeros(space.shape, dtype=space.dtype)):
         return None
     return np.zeros(space.shape, dtype=space.dtype)
@@ -239,14 +242,14 @@ def _do_nothing(space: Any) -> Any | None:
 def _finite(name: str, array: Array) -> bool:
     if array.dtype.kind != "f":
         return True
-    # Attributes and models may hold infinite limits on purpose; a NaN is never meant.
+    # Attributes and models may hold infinite limits on purpose, but never a NaN.
     if name.startswith(("attributes/", "model/")):
         return not bool(np.isnan(array).any())
     return bool(np.isfinite(array).all())
 
 
 def _usual_goal(codec: Codec, levels: Sequence[Sequence[State]]) -> Array | None:
-    """The goal that most states of a context carry (ties: the lower level's)."""
+    """The goal of most states of a context; of equally frequent ones, the lower level's."""
     goal_of: Callable[[State], Array | None] = getattr(codec, "goal", lambda state: None)
     goals = [goal for states in levels for state in states if (goal := goal_of(state)) is not None]
     if not goals:
@@ -257,7 +260,7 @@ def _usual_goal(codec: Codec, levels: Sequence[Sequence[State]]) -> Array | None
 
 
 def _neighbours(codec: Codec, context: int, levels: Sequence[Sequence[State]]) -> Iterator[str]:
-    """Warnings where two neighbouring levels start in almost the same place."""
+    """A warning for each two neighbouring levels that start in almost the same place."""
     places = [_place(codec, states[0]) for states in levels]
     if any(p is None for p in places) or len({p.shape for p in places if p is not None}) != 1:
         return
@@ -268,11 +271,9 @@ def _neighbours(codec: Codec, context: int, levels: Sequence[Sequence[State]]) -
 
 
 def _place(codec: Codec, state: State) -> Array | None:
-    """Where things are: the arrays that the codec names, or all numbers of the attributes."""
+    """Positions in a state: the arrays that the codec names, or all numbers of the attributes."""
     names: Sequence[str] | None = getattr(codec, "place", None)
     if names is None:
         names = sorted(n for n in state.arrays if n.startswith("attributes/") and "_np_random" not in n)
-    found = [state.arrays[n].ravel().astype(np.float64) for n in names if state.arrays[n].dtype.kind in "biuf"]
-    if not found:
-        return None
-    return np.asarray(np.concatenate(found))
+    numbers = [state.arrays[n].ravel().astype(np.float64) for n in names if state.arrays[n].dtype.kind in "biuf"]
+    return np.concatenate(numbers) if numbers else None

@@ -11,15 +11,15 @@ class Case:
 
     def __init__(self, key, n_contexts):
         self.setting = SETTINGS[key]
-        self.home = family(self.setting.family)
+        self.family = family(self.setting.family)
         every = load_bank(self.setting).train.contexts
         self.n = n_contexts
         rows = np.linspace(0, len(next(iter(every.values()))) - 1, n_contexts).astype(int)  # of every group
         self.contexts = {name: array[rows] for name, array in every.items()}
-        self.targets = self.home.target_starts(self.contexts)
+        self.targets = self.family.target_starts(self.contexts)
         one = [{name: a[i] for name, a in self.targets.items()} for i in range(self.n)]
-        self.solutions = [self.home.trajectory(state).actions for state in one]
-        self.max_steps = self.home.batch_simulator(self.setting).max_steps
+        self.solutions = [self.family.trajectory(state).actions for state in one]
+        self.max_steps = self.family.batch_simulator(self.setting).max_steps
         self.still = np.full_like(self.solutions[0][0], 6 if self.setting.family == "minigrid" else 0)
 
     def plays(self, solved, delays=(0, 0, 0, 0, 0)):
@@ -30,7 +30,7 @@ class Case:
         assert len(solved) < self.n
         calls = 0
 
-        def policy(seen, key):
+        def policy(observation, key):
             nonlocal calls
             attempt, t = divmod(calls, self.max_steps)
             calls += 1

@@ -60,12 +60,12 @@ def test_a_damaged_file_is_noticed_and_built_again(contexts, tmp_path, damage):
         middle = len(content) // 2
         content[middle : middle + 500] = bytes(500)
     path.write_bytes({"cut": content[: len(content) // 2], "flipped": content, "empty": b""}[damage])
-    said = []
-    assert equal(built, load(contexts, say=said.append))
-    assert any("damaged" in sentence and "built again" in sentence for sentence in said)
-    said.clear()
-    assert equal(built, load(contexts, say=said.append))
-    assert not said
+    messages = []
+    assert equal(built, load(contexts, say=messages.append))
+    assert any("damaged" in sentence and "built again" in sentence for sentence in messages)
+    messages.clear()
+    assert equal(built, load(contexts, say=messages.append))
+    assert not messages
 
 
 def test_an_invalid_ladder_is_refused_and_not_kept(contexts, tmp_path, monkeypatch):
@@ -104,7 +104,7 @@ def test_a_kill_in_the_middle_of_writing_leaves_nothing_that_is_read(contexts, t
     done = subprocess.run([sys.executable, "-c", PROGRAM, SETTING.key], env=environment, check=False)
     assert done.returncode == -signal.SIGKILL
     assert [path.suffix for path in files(tmp_path)] == [".partial"]
-    said = []
-    ladder = load(contexts, say=said.append)
-    assert not any("damaged" in sentence for sentence in said)
+    messages = []
+    ladder = load(contexts, say=messages.append)
+    assert not any("damaged" in sentence for sentence in messages)
     assert equal(ladder, load(contexts))

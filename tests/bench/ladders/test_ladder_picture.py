@@ -23,10 +23,10 @@ def colours(path):
 def draw(key, path):
     """Two contexts of two groups at three levels; returns the number of colours."""
     setting = SETTINGS[key]
-    home, contexts = family(setting.family), load_bank(setting).train.contexts
+    bench_family, contexts = family(setting.family), load_bank(setting).train.contexts
     contexts = {name: array[[0, -1]] for name, array in contexts.items()}
-    ladder = home.solver_ladder(contexts, 3)
-    draw_ladder(home, setting, contexts, ladder, path, rows="ab", captions=[["x"] * 3] * 2, title=key)
+    ladder = bench_family.solver_ladder(contexts, 3)
+    draw_ladder(bench_family, setting, contexts, ladder, path, rows="ab", captions=[["x"] * 3] * 2, title=key)
     assert path.stat().st_size < 200_000
     return colours(path)
 

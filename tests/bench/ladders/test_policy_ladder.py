@@ -10,7 +10,7 @@ import pytest
 
 from scout_rl.bench.ladders import policy as policy_source
 from scout_rl.bench.ladders.build import Wanted
-from scout_rl.bench.ladders.policy import TrainedRun, attempt_all, replay
+from scout_rl.bench.ladders.policy import TrainedRun, attempt_all, play_again
 from scout_rl.ladders.sources import Sources
 from scout_rl.ladders.validate import Problem, Report
 from tests.bench.ladders.planted_policies import Case
@@ -28,9 +28,9 @@ def run_of(rule, policy):
     return TrainedRun(policy, rule, {})
 
 
-def build(given, *runs, n_levels=5, home=None, say=lambda sentence: None):
-    with mock.patch.object(Wanted, "family", home or given.home):
-        ladder, about = policy_source.build(Wanted(given.setting, given.contexts, n_levels, runs), say)
+def build(planted, *runs, n_levels=5, family=None, say=lambda sentence: None):
+    with mock.patch.object(Wanted, "family", family or planted.family):
+        ladder, about = policy_source.build(Wanted(planted.setting, planted.contexts, n_levels, runs), say)
     return ladder, Sources.from_dict(about)
 
 
@@ -41,32 +41,32 @@ def same(a, b):
 @pytest.mark.parametrize("key", KEYS)
 def test_every_family_takes_the_sources_in_order(key):
     """Policies that play the solver's actions: whoever solved a context, its states are the solver ladder's."""
-    given = case(key)
-    target = run_of("target", given.plays({0}))
-    scaffold = run_of("random", given.plays({0, 1}, delays=(None, 0, None, 0, 0)))
-    ladder, sources = build(given, target, scaffold)
+    planted = case(key)
+    target = run_of("target", planted.plays({0}))
+    scaffold = run_of("random", planted.plays({0, 1}, delays=(None, 0, None, 0, 0)))
+    ladder, sources = build(planted, target, scaffold)
     assert sources.names == ("target-start policy", "scaffold policy", "solver")
-    assert sources.chosen == (0, 1, 2, 2)
+    assert sources.source_of == (0, 1, 2, 2)
     assert sources.succeeded == ((5, 0, 0, 0), (3, 3, 0, 0))
-    assert sources.steps == tuple(len(actions) for actions in given.solutions)
+    assert sources.steps == tuple(len(actions) for actions in planted.solutions)
     assert sources.bootstrap_fraction == 0.75
     assert sources.refused == ()
-    assert same(ladder, given.home.solver_ladder(given.contexts, 5))
-    assert all(np.array_equal(ladder[name][:, 0], array) for name, array in given.targets.items())
+    assert same(ladder, planted.family.solver_ladder(planted.contexts, 5))
+    assert all(np.array_equal(ladder[name][:, 0], array) for name, array in planted.targets.items())
 
 
 def test_the_first_of_the_shortest_attempts_is_kept():
-    given = case(GRIDS, 6)
+    planted = case(GRIDS, 6)
     delays = (7, 3, None, 3, 5)
-    found = attempt_all(given.home.batch_simulator(given.setting), given.targets, given.plays({1}, delays))
-    assert found.succeeded.tolist() == [0, 4, 0, 0, 0, 0]
-    assert [[*actions] for actions in found.solutions[1]] == [
-        [6] * delay + given.solutions[1].tolist() for delay in (3, 3, 5, 7)
+    attempts = attempt_all(planted.family.batch_simulator(planted.setting), planted.targets, planted.plays({1}, delays))
+    assert attempts.succeeded.tolist() == [0, 4, 0, 0, 0, 0]
+    assert [[*actions] for actions in attempts.solutions[1]] == [
+        [6] * delay + planted.solutions[1].tolist() for delay in (3, 3, 5, 7)
     ]
-    ladder, sources = build(given, run_of("target", given.plays({1}, delays)))
-    assert sources.steps[1] == len(given.solutions[1]) + 3
+    ladder, sources = build(planted, run_of("target", planted.plays({1}, delays)))
+    assert sources.steps[1] == len(planted.solutions[1]) + 3
     # The rungs are those of the longer way: levels 0..4 at even shares of all steps but the last.
-    way = given.home.trajectory({name: array[1] for name, array in given.targets.items()}).states
+    way = planted.family.trajectory({name: array[1] for name, array in planted.targets.items()}).states
     steps = np.floor(np.linspace(0, 1, 5) * (sources.steps[1] - 1) + 0.5).astype(int)
     for name, array in way.items():
         assert np.array_equal(ladder[name][1], array[np.maximum(steps - 3, 0)])
@@ -75,60 +75,60 @@ def test_the_first_of_the_shortest_attempts_is_kept():
 @functools.cache
 def noisy(key):
     """A case, and a stochastic policy on it: the scripted controller with noise that comes from the key."""
-    given = case(key)
+    planted = case(key)
     if key.startswith("fetch"):
         from scout_rl.bench.families.fetch.solver import act
     else:
         from scout_rl.bench.families.metaworld.script import act as script
         from scout_rl.bench.families.metaworld.simulator import stock_observation
 
-        act = lambda seen: script(given.targets["task"], stock_observation(seen))  # noqa: E731
+        act = lambda observation: script(planted.targets["task"], stock_observation(observation))  # noqa: E731
 
-    def policy(seen, key):
-        noise = 0.5 * np.asarray(jax.random.normal(key, (given.n, 4)))
-        return np.clip(act(seen) + noise, -1, 1).astype(np.float32)
+    def policy(observation, key):
+        noise = 0.5 * np.asarray(jax.random.normal(key, (planted.n, 4)))
+        return np.clip(act(observation) + noise, -1, 1).astype(np.float32)
 
-    return given, policy
+    return planted, policy
 
 
 @pytest.mark.parametrize(
     "key", ["fetch-conflict-small", pytest.param("metaworld-conflict-small", marks=pytest.mark.slow)]
 )
 def test_a_stochastic_policy_gives_the_same_valid_ladder_each_time(key, monkeypatch):
-    given, policy = noisy(key)
-    ladder, sources = build(given, run_of("target", policy))
-    assert 0 < sum(sources.succeeded[0]) < 5 * given.n  # some attempts fail, some succeed
-    assert all(np.array_equal(ladder[name][:, 0], array) for name, array in given.targets.items())
-    assert given.home.check_ladder(given.contexts, ladder, by_hand=False).ok
-    simulator = given.home.batch_simulator(given.setting)
-    again = attempt_all(simulator, given.targets, policy)
+    planted, policy = noisy(key)
+    ladder, sources = build(planted, run_of("target", policy))
+    assert 0 < sum(sources.succeeded[0]) < 5 * planted.n  # some attempts fail, some succeed
+    assert all(np.array_equal(ladder[name][:, 0], array) for name, array in planted.targets.items())
+    assert planted.family.check_ladder(planted.contexts, ladder, by_hand=False).ok
+    simulator = planted.family.batch_simulator(planted.setting)
+    again = attempt_all(simulator, planted.targets, policy)
     assert tuple(again.succeeded) == sources.succeeded[0]
-    solved = [x for x in range(given.n) if sources.chosen[x] == 0]
+    solved = [x for x in range(planted.n) if sources.source_of[x] == 0]
     assert solved
     for x in solved:
         (actions,) = (a for a in again.solutions[x] if len(a) == sources.steps[x])
-        start = {name: array[[x]] for name, array in given.targets.items()}
-        met = replay(simulator, start, [actions], given.home.rungs(len(actions), 5)[None])
+        start = {name: array[[x]] for name, array in planted.targets.items()}
+        met = play_again(simulator, start, [actions], planted.family.rungs(len(actions), 5)[None])
         assert np.array_equal(met["qpos"][0], ladder["qpos"][x])
     monkeypatch.setattr(policy_source, "KEY", 12)
-    other = attempt_all(simulator, given.targets, policy)
+    other = attempt_all(simulator, planted.targets, policy)
     assert not np.array_equal(again.solutions[solved[0]][0], other.solutions[solved[0]][0])
 
 
 def test_any_number_of_levels():
-    given = case(GRIDS, 6)
-    ladder, _ = build(given, run_of("target", given.plays({0})), n_levels=9)
-    assert same(ladder, given.home.solver_ladder(given.contexts, 9))
+    planted = case(GRIDS, 6)
+    ladder, _ = build(planted, run_of("target", planted.plays({0})), n_levels=9)
+    assert same(ladder, planted.family.solver_ladder(planted.contexts, 9))
 
 
 class Strict:
     """A family whose validation finds fault with the parts that it is told to."""
 
-    def __init__(self, home, faults):
-        self.home, self.faults = home, list(faults)
+    def __init__(self, family, faults):
+        self.family, self.faults = family, list(faults)
 
     def __getattr__(self, name):
-        return getattr(self.home, name)
+        return getattr(self.family, name)
 
     def check_ladder(self, contexts, ladder, *, by_hand):
         problems = [Problem(row, 2, 0, "does not hold at the start") for row in self.faults.pop(0)]
@@ -136,25 +136,27 @@ class Strict:
 
 
 def test_states_that_are_no_valid_starts_go_to_the_next_source():
-    given, said = case(GRIDS, 6), []
-    policies = [run_of(rule, given.plays({0, 2, 4})) for rule in ("target", "random")]
+    planted, messages = case(GRIDS, 6), []
+    policies = [run_of(rule, planted.plays({0, 2, 4})) for rule in ("target", "random")]
     # Rows of what is offered: the first gives contexts 0, 2, 4 and the second of them fails; its four other successes
     # fail too, as do the five of the second; the solver does the rest.
-    ladder, sources = build(given, *policies, home=Strict(given.home, [[1], *[[0]] * 9, []]), say=said.append)
-    assert sources.chosen == (0, 2, 2, 2, 0, 2)
+    ladder, sources = build(
+        planted, *policies, family=Strict(planted.family, [[1], *[[0]] * 9, []]), say=messages.append
+    )
+    assert sources.source_of == (0, 2, 2, 2, 0, 2)
     assert sources.refused == ((0, 2), (1, 2))
     assert sources.bootstrap_fraction == 4 / 6
-    assert same(ladder, given.home.solver_ladder(given.contexts, 5))
+    assert same(ladder, planted.family.solver_ladder(planted.contexts, 5))
     names = (*["target-start policy"] * 5, *["scaffold policy"] * 5, "solver")
-    assert said[1:] == [f"policy ladder, {name}: a warning" for name in names]
+    assert messages[1:] == [f"policy ladder, {name}: a warning" for name in names]
     assert "in 2 cases no success had valid starts" in str(sources)
-    delayed = run_of("target", given.plays({1}, delays=(7, 3, None, 4, 5)))
-    _, sources = build(given, delayed, home=Strict(given.home, [[0], [0], [], []]))
-    assert sources.chosen[1] == 0
-    assert sources.steps[1] == len(given.solutions[1]) + 5  # those with 3 and with 4 idle steps were invalid
-    policies = [run_of("target", given.plays({0, 2, 4}))]
+    delayed = run_of("target", planted.plays({1}, delays=(7, 3, None, 4, 5)))
+    _, sources = build(planted, delayed, family=Strict(planted.family, [[0], [0], [], []]))
+    assert sources.source_of[1] == 0
+    assert sources.steps[1] == len(planted.solutions[1]) + 5  # those with 3 and with 4 idle steps were invalid
+    policies = [run_of("target", planted.plays({0, 2, 4}))]
     with pytest.raises(ValueError, match=r"the policy ladder's part from the solver is invalid: 1 of 15 cells invalid"):
-        build(given, *policies, home=Strict(given.home, [[], [0]]))
+        build(planted, *policies, family=Strict(planted.family, [[], [0]]))
 
 
 class Leaky:
@@ -183,10 +185,10 @@ class Leaky:
 
 def test_a_replay_that_is_another_episode_stops():
     starts, simulator = {"count": np.zeros(2, dtype=int)}, Leaky()
-    found = attempt_all(simulator, starts, lambda seen, key: np.ones(2, dtype=int), attempts=1)
-    assert [len(actions) for (actions,) in found.solutions] == [4, 4]
+    attempts = attempt_all(simulator, starts, lambda observation, key: np.ones(2, dtype=int), attempts=1)
+    assert [len(actions) for (actions,) in attempts.solutions] == [4, 4]
     with pytest.raises(RuntimeError, match=r"start 0 at step 4 is another episode when it is played again \(step 4\)"):
-        replay(simulator, starts, [actions for (actions,) in found.solutions], np.zeros((2, 1), dtype=np.int64))
+        play_again(simulator, starts, [actions for (actions,) in attempts.solutions], np.zeros((2, 1), dtype=np.int64))
 
 
 def test_sources_as_json():

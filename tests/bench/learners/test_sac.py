@@ -67,13 +67,13 @@ def test_log_probabilities_are_those_of_a_tanh_gaussian():
     rng = np.random.default_rng(0)
     mean, log_deviation = rng.normal(0, 2, (500, 3)), rng.uniform(-5, 2, (500, 3))
     noise = rng.normal(size=(500, 3))
-    action, found = Squashed(jnp.asarray(mean), jnp.asarray(log_deviation)).sample(jnp.asarray(noise))
+    action, measured = Squashed(jnp.asarray(mean), jnp.asarray(log_deviation)).sample(jnp.asarray(noise))
     raw = torch.tensor(mean + np.exp(log_deviation) * noise)
     gaussian = torch.distributions.Normal(torch.tensor(mean), torch.tensor(np.exp(log_deviation)))
     correction = torch.distributions.transforms.TanhTransform().log_abs_det_jacobian(raw, torch.tanh(raw))
     expected = (gaussian.log_prob(raw) - correction).sum(-1).numpy()
     np.testing.assert_allclose(action, np.tanh(raw.numpy()), atol=1e-6)
-    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+    np.testing.assert_allclose(measured, expected, rtol=2e-5, atol=2e-5)
     assert np.isfinite(Squashed(jnp.full((1, 2), 40.0), jnp.zeros((1, 2))).sample(jnp.ones((1, 2)))[1]).all()
 
 
@@ -95,13 +95,13 @@ def test_targets_and_losses_against_numpy():
     learner, state = SAC(**SMALL, gamma=0.9), state_of()
     learned, batch, key = state.learned, batch_of(state), jax.random.key(5)
     noise = np.asarray(jax.random.normal(jax.random.split(key)[0], batch.action.shape))
-    seen = inputs(state, batch.next_observation, batch.goal)
-    mean, raw = np.split(mlp(learned.actor, seen), 2, axis=-1)
+    inputs_seen = inputs(state, batch.next_observation, batch.goal)
+    mean, raw = np.split(mlp(learned.actor, inputs_seen), 2, axis=-1)
     log_deviation = -5 + 3.5 * (np.tanh(raw) + 1)
     before = mean + np.exp(log_deviation) * noise
     gaussian = -0.5 * noise**2 - log_deviation - 0.5 * np.log(2 * np.pi)
     log_probability = (gaussian - np.log1p(-(np.tanh(before) ** 2))).sum(-1)
-    rows = np.concatenate([seen, np.tanh(before)], axis=-1)
+    rows = np.concatenate([inputs_seen, np.tanh(before)], axis=-1)
     least = np.minimum(*(mlp(learned.target, rows, i)[:, 0] for i in range(2)))
     alpha = float(np.exp(learned.log_alpha))
     target = np.asarray(batch.reward) + 0.9 * (least - alpha * log_probability)  # no step is terminal
@@ -113,13 +113,13 @@ def test_targets_and_losses_against_numpy():
     assert float(loss) == pytest.approx(((values - target) ** 2).mean(1).sum(), rel=1e-4)
 
     noise = np.random.default_rng(1).normal(size=batch.action.shape)
-    found, log_probability = learner.actor_loss(learned, learned.actor, batch, jnp.asarray(noise, jnp.float32))
-    seen = inputs(state, batch.observation, batch.goal)
-    mean, raw = np.split(mlp(learned.actor, seen), 2, axis=-1)
+    measured, log_probability = learner.actor_loss(learned, learned.actor, batch, jnp.asarray(noise, jnp.float32))
+    inputs_seen = inputs(state, batch.observation, batch.goal)
+    mean, raw = np.split(mlp(learned.actor, inputs_seen), 2, axis=-1)
     before = mean + np.exp(-5 + 3.5 * (np.tanh(raw) + 1)) * noise
-    rows = np.concatenate([seen, np.tanh(before)], axis=-1)
+    rows = np.concatenate([inputs_seen, np.tanh(before)], axis=-1)
     least = np.minimum(*(mlp(learned.critic, rows, i)[:, 0] for i in range(2)))
-    assert float(found) == pytest.approx((alpha * np.asarray(log_probability) - least).mean(), rel=1e-4)
+    assert float(measured) == pytest.approx((alpha * np.asarray(log_probability) - least).mean(), rel=1e-4)
 
 
 def test_entropy_is_tuned_towards_minus_the_number_of_actions():
@@ -193,8 +193,8 @@ def test_the_signal_is_the_mean_absolute_td_error_before_the_update():
     np.testing.assert_allclose(signal, np.abs(target - value).reshape(n, horizon).mean(1), rtol=2e-4)
     other = SAC(**SMALL, normalise_until=1, signal="disagreement")
     both = np.stack([mlp(state.learned.critic, rows, i)[:, 0] for i in range(2)])
-    found = jax.jit(other.signals)(state.learned, episodes, of_signal)
-    np.testing.assert_allclose(found, both.std(0).reshape(n, horizon).mean(1), rtol=2e-4)
+    measured = jax.jit(other.signals)(state.learned, episodes, of_signal)
+    np.testing.assert_allclose(measured, both.std(0).reshape(n, horizon).mean(1), rtol=2e-4)
 
 
 def test_asking_for_the_signal_changes_nothing_else():
@@ -215,9 +215,9 @@ def test_inputs_are_normalised_until_then_frozen():
         rows.append(episodes.observation.reshape(-1, 5))
         state = learn_of(learner)(state, episodes, jax.random.key(i)).state
     met = np.concatenate(rows[:2]).astype(np.float64)
-    found = state.learned.inputs.observation
-    np.testing.assert_allclose(found.mean, met.mean(0), rtol=1e-6)
-    np.testing.assert_allclose(found.deviation, met.std(0), rtol=1e-3)
+    measured = state.learned.inputs.observation
+    np.testing.assert_allclose(measured.mean, met.mean(0), rtol=1e-6)
+    np.testing.assert_allclose(measured.deviation, met.std(0), rtol=1e-3)
     assert int(state.learned.windows) == 3
     untouched = normaliser.fresh(5)
     np.testing.assert_array_equal(untouched(jnp.array([[1.5, -2, 0, 3, 4]]), 5.0), [[1.5, -2, 0, 3, 4]])
@@ -270,9 +270,9 @@ def test_more_critics_and_a_subset():
     state = state_of()._replace(learned=fresh._replace(inputs=state_of().learned.inputs))
     assert state.learned.critic.layers[0].weight.shape == (5, 10, 16)
     batch, key = batch_of(state), jax.random.key(2)
-    chosen = np.asarray(jax.random.choice(jax.random.split(key)[1], 5, (2,), replace=False))
-    assert len(set(chosen.tolist())) == 2
-    two = state.learned._replace(target=jax.tree.map(lambda a: a[chosen], state.learned.target))
+    members = np.asarray(jax.random.choice(jax.random.split(key)[1], 5, (2,), replace=False))
+    assert len(set(members.tolist())) == 2
+    two = state.learned._replace(target=jax.tree.map(lambda a: a[members], state.learned.target))
     expected = SAC(**SMALL, layer_norm=True).targets(two, batch, key)
     np.testing.assert_allclose(learner.targets(state.learned, batch, key), expected, atol=1e-5)
     with pytest.raises(ValueError, match="subset is 3, but must be from 1 to critics, which is 2"):

@@ -79,12 +79,12 @@ def test_a_run_keeps_its_ladder_and_says_where_it_came_from(home, straight):
     assert str(sources) in said
     assert read_run(folder)["config"] == policy_run(home).as_dict()
     assert sources.names == ("target-start policy", "scaffold policy", "solver")
-    assert len(sources.chosen) == SMALL.n_train
-    assert {0, 2} <= set(sources.chosen)  # the tiny policies solve some contexts, and not all
-    for x, source in enumerate(sources.chosen):
+    assert len(sources.source_of) == SMALL.n_train
+    assert {0, 2} <= set(sources.source_of)  # the tiny policies solve some contexts, and not all
+    for x, source in enumerate(sources.source_of):
         assert [row[x] > 0 for row in sources.succeeded][:source] == [False] * source
         assert source == 2 or sources.succeeded[source][x] > 0
-    assert about(folder)["bootstrap_fraction"] == np.mean([source > 0 for source in sources.chosen])
+    assert about(folder)["bootstrap_fraction"] == np.mean([source > 0 for source in sources.source_of])
     assert [run["window"] for run in about(folder)["runs"]] == [2, 2]
     assert [run["rule"] for run in about(folder)["runs"]] == ["target", "random"]
     ladder, meta, _ = read_archive(folder / "ladder.npz")

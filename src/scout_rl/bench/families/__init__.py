@@ -21,22 +21,22 @@ FAMILIES = tuple(_MODULES)
 
 
 def family(key: str) -> Family:
-    """The family of that key, imported on first use: each needs its own simulator package."""
+    """The family of that key. It is imported on first use, since each needs its own simulator package."""
     if key not in _MODULES:
         raise ValueError(f"no family {key!r}; the families are {', '.join(FAMILIES)}")
     module, extras = _MODULES[key]
     try:
-        found: Family = importlib.import_module(module).FAMILY
+        loaded: Family = importlib.import_module(module).FAMILY
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"the {key} family needs the package {error.name!r}: pip install 'scout-rl[{extras}]'",
             name=error.name,
         ) from error
-    return found
+    return loaded
 
 
 def load_bank(setting: Setting) -> ContextBank:
-    """Sample the setting's bank and refuse it where its content is not the committed one."""
+    """Sample the setting's bank; refuse one whose hash is not the committed one."""
     bank = family(setting.family).sample_bank(setting)
     hashes = pinned_hashes()
     if setting.key in hashes:

@@ -1,4 +1,4 @@
-"""The contract that every environment family fulfils with its five files; a test checks that it does.
+"""The contract of an environment family and its five files. A test checks every family.
 
 ======================  =====================================================================
 ``contexts.py``         what a context is; sampling a bank
@@ -39,7 +39,7 @@ class Solution(NamedTuple):
     """[T, ...]."""
 
 
-class Transition(Protocol):
+class StepResult(Protocol):
     """What a step of n environments returns; arrays with a leading axis of n."""
 
     @property
@@ -69,11 +69,11 @@ class Transition(Protocol):
 
 
 class BatchSimulator(Protocol):
-    """N environments as one batch; ``state`` is whatever the simulator steps: a pytree, or a handle."""
+    """N environments as one batch; ``state`` is what the simulator steps: a pytree or a handle."""
 
     @property
     def max_steps(self) -> int:
-        """The time limit, counted from the start, whatever its level."""
+        """The time limit in steps, counted from the start of any level."""
         ...
 
     def reset_to(self, states: Mapping[str, NDArray[Any]]) -> Any:
@@ -88,14 +88,16 @@ class BatchSimulator(Protocol):
         """What a policy sees [n, ...]."""
         ...
 
-    def step(self, state: Any, action: Any) -> tuple[Any, Transition]:
+    def step(self, state: Any, action: Any) -> tuple[Any, StepResult]:
         """One step of every environment."""
         ...
 
 
 class GoalSimulator(BatchSimulator, Protocol):
-    """A host simulator of goal-conditioned tasks; observations are dicts of ``observation``, ``achieved_goal`` and
-    ``desired_goal``."""
+    """A host simulator of goal-conditioned tasks.
+
+    Observations are dicts of ``observation``, ``achieved_goal`` and ``desired_goal``.
+    """
 
     @property
     def n_actions(self) -> int:
@@ -103,7 +105,7 @@ class GoalSimulator(BatchSimulator, Protocol):
         ...
 
     def goal_radius(self, state: Any) -> NDArray[np.float64]:
-        """[n]: a state whose achieved goal is within it of a goal is a success."""
+        """[n]: a state is a success when its achieved goal is within this distance of the goal."""
         ...
 
     def is_success(self, state: Any) -> NDArray[np.bool_]:
@@ -111,25 +113,25 @@ class GoalSimulator(BatchSimulator, Protocol):
         ...
 
 
-class Seen(NamedTuple):
-    """What one step of a stock environment shows."""
+class StockStep(NamedTuple):
+    """What one step of a stock environment returns."""
 
     observation: Any
-    """What the policy sees after the step, as the batch simulator would show it."""
+    """What the policy sees after the step, in the batch simulator's form."""
     success: bool
     over: bool
     """Terminated, or the time limit was reached."""
 
 
 class StockEnv(Protocol):
-    """One unmodified environment of a context: what ours is compared with, and what pictures are rendered from."""
+    """One unmodified environment of a context. Ours is compared with it, and it renders the pictures."""
 
     def reset(self) -> Any:
-        """Start the context as the stock environment does; what the policy sees."""
+        """Start the context as the stock environment does; returns what the policy sees."""
         ...
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Any:
-        """Start an episode in the named arrays of one state; what the policy sees."""
+        """Start an episode in the named arrays of one state; returns what the policy sees."""
         ...
 
     def state(self) -> States:
@@ -140,7 +142,7 @@ class StockEnv(Protocol):
         """Whether the present state is a success."""
         ...
 
-    def step(self, action: Any) -> Seen:
+    def step(self, action: Any) -> StockStep:
         """One step of the stock environment."""
         ...
 
@@ -155,19 +157,19 @@ class Family(ABC):
     key: str
     """The folder's name."""
     discrete: bool = False
-    """Whether states are discrete: then the solver's steps fall with the level, and every step of ours can be compared
-    with the stock environment's."""
+    """Whether states are discrete. Then the solver's steps fall with the level, and every step can be compared with the
+    stock environment's."""
 
     @abstractmethod
     def sample_bank(self, setting: Setting) -> ContextBank:
-        """The setting's contexts, drawn from ``setting.bank_seed`` alone."""
+        """The setting's contexts; they depend on ``setting.bank_seed`` alone."""
 
     @abstractmethod
     def batch_simulator(self, setting: Setting) -> BatchSimulator:
         """The simulator of the setting's task."""
 
     def simulator(self, setting: Setting) -> Any:
-        """Pure functions of one environment (`rollouts.device.PureSimulator`): rollout and update compile into one."""
+        """Pure functions of one environment (`rollouts.device.PureSimulator`), for compiled rollouts."""
         raise ValueError(f"family {self.key!r} has no pure simulator")
 
     @abstractmethod
@@ -184,45 +186,45 @@ class Family(ABC):
 
     @abstractmethod
     def as_starts(self, states: Mapping[str, NDArray[Any]]) -> States:
-        """States [n, ...] met on the way as starts: step counters at 0, derived arrays in agreement with the rest."""
+        """States [n, ...] of an episode as starts: step counters at 0, derived arrays recomputed."""
 
     @abstractmethod
     def check_ladder(self, contexts: Mapping[str, NDArray[Any]], ladder: States, *, by_hand: bool) -> Report:
-        """Is every cell of ``ladder`` [contexts, levels, ...] a start to train from? Asked before a ladder is used.
+        """Check that every cell of ``ladder`` [contexts, levels, ...] is a start to train from.
 
-        ``by_hand``: scaffolds were placed, and not met on the way of an episode.
+        ``by_hand``: scaffolds were placed, not taken from an episode.
         """
 
     @abstractmethod
     def stock_env(self, setting: Setting, context: Mapping[str, NDArray[Any]], *, pixels: int = 0) -> StockEnv:
-        """The unmodified environment of one context; to render, at about ``pixels`` along the longer side."""
+        """The unmodified environment of one context; it renders about ``pixels`` along the longer side."""
 
     def why_sketched(self) -> str:
-        """Why `sketch` draws the cells of a picture, and not the stock renderer; empty where the renderer does."""
+        """Why `sketch` draws the cells of a picture; empty where the stock renderer does."""
         return "" if mujoco_renders() else f"{NO_GL}: the cells are sketched from the side."
 
     def sketch(self, axis: Any, state: States, target: States) -> None:  # noqa: B027
-        """Draw a start without a renderer, where one is needed; ``target`` is the level-0 start of its context."""
+        """Draw a start without a renderer; ``target`` is the level-0 start of its context."""
 
     def trajectory(self, state: Mapping[str, NDArray[Any]]) -> Solution:
         """The reference solution of one state."""
         return self.solutions({name: np.asarray(array)[None] for name, array in state.items()})[0]
 
     def rungs(self, n_steps: int, n_levels: int) -> NDArray[np.int64]:
-        """int[levels]: the steps of a solution of ``n_steps`` whose states the levels start in; the first is 0.
+        """int[levels]: the steps of a solution of ``n_steps`` at which the levels start; the first is 0.
 
-        Those nearest the levels' shares of its time, by the ladder's own rule; the states hold their index alone.
+        They are nearest to the levels' shares of the solution's time, by the rule of `Ladder.from_trajectories`.
         """
-        recorded = Trajectory(
+        trajectory = Trajectory(
             states=tuple(State({"step": np.array(t)}, "index", {}) for t in range(n_steps + 1)),
             actions=np.zeros(n_steps),
             rewards=np.zeros(n_steps),
             success=np.arange(n_steps) == n_steps - 1,
         )
-        return np.asarray(Ladder.from_trajectories([recorded], level_fractions(n_levels)).stack()["step"][0])
+        return np.asarray(Ladder.from_trajectories([trajectory], level_fractions(n_levels)).stack()["step"][0])
 
     def solver_ladder(self, contexts: Mapping[str, NDArray[Any]], n_levels: int) -> States:
-        """The ladder [contexts, levels, ...] of the solutions' states at their rungs."""
+        """The ladder [contexts, levels, ...] of the solver's states at the rungs."""
         rows = []
         for states, actions in self.solutions(self.target_starts(contexts)):
             steps = self.rungs(len(actions), n_levels)

@@ -1,7 +1,7 @@
 """Goal-conditioned MuJoCo environments as one batch: what the Fetch and PointMaze simulators share.
 
-The state that a simulator gives out is a handle: stepping changes it in place and returns it. Beside the batch's arrays
-a state has ``goal`` [n, k] and ``step_count`` int32[n], which is 0 in every start.
+A simulator's state is a `Handle`: a step changes it in place and returns it. Named arrays of a state are those of the
+batch, ``goal`` [n, k] and ``step_count`` int32[n], which is 0 in every start.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from scout_rl.bench.families.mujoco_batch import Array, BatchPool, MujocoBatch
 GoalObservation = dict[str, NDArray[np.float64]]
 """``observation``, ``achieved_goal`` and ``desired_goal``, each [n, ...], as in the stock environment."""
 
-
 CHUNK = 16
 """States turned into starts at once."""
 
 
-class Transition(NamedTuple):
+class StepResult(NamedTuple):
     """What a step of n environments returns."""
 
     observation: GoalObservation
@@ -43,11 +42,11 @@ class Handle:
         self.step_count = np.array(states["step_count"], dtype=np.int32)
         self.batch: MujocoBatch = pool.lend(self, n)
         self.read: tuple[NDArray[np.float64], NDArray[np.float64]]
-        """Observation and achieved goal of the present state; the simulator's own, callers get copies."""
+        """Observation and achieved goal of the present state; callers get copies."""
 
 
-class GoalSimulator(ABC):
-    """The stock semantics are in the methods that a family fills in; everything else is here."""
+class MujocoGoalSimulator(ABC):
+    """A family fills in the stock semantics: ``advance``, ``read``, ``judge``, ``success_distance``."""
 
     def __init__(self, pool: BatchPool, max_steps: int, n_actions: int) -> None:
         self.pool = pool
@@ -69,15 +68,17 @@ class GoalSimulator(ABC):
     @property
     @abstractmethod
     def success_distance(self) -> float:
-        """How near to its goal a success is."""
+        """A state within this distance of its goal is a success."""
 
     def goal_radius(self, state: Handle) -> NDArray[np.float64]:
-        """[n]: how near to its goal a success is."""
+        """[n]: the same for every environment."""
         return np.full(state.batch.n, self.success_distance)
 
     def reset_to(self, states: Mapping[str, Array]) -> Handle:
         """Restore named arrays [n, ...]."""
-        _require_own_arrays(states)
+        for name in ("goal", "step_count"):
+            if name not in states:
+                raise ValueError(f"the state lacks the array {name!r}.")
         handle = Handle(self.pool, states)
         handle.batch.set_states(states)
         handle.read = self.read(handle.batch)
@@ -85,8 +86,7 @@ class GoalSimulator(ABC):
 
     def get_states(self, state: Handle) -> States:
         """The named arrays [n, ...] from which ``reset_to`` continues bit for bit."""
-        own: States = {"goal": state.goal.copy(), "step_count": state.step_count.copy()}
-        return {**state.batch.get_states(), **own}
+        return {**state.batch.get_states(), "goal": state.goal.copy(), "step_count": state.step_count.copy()}
 
     def as_starts(self, states: Mapping[str, Array]) -> States:
         """States [n, ...] as starts: step counters at 0, derived arrays in agreement with qpos."""
@@ -95,9 +95,9 @@ class GoalSimulator(ABC):
         parts = []
         for begin in range(0, n, CHUNK):
             rows = np.minimum(np.arange(begin, begin + CHUNK), n - 1)
-            some = {name: np.asarray(array)[rows] for name, array in states.items()}
-            handle = Handle(self.pool, some)
-            handle.batch.as_starts(some)
+            chunk = {name: np.asarray(array)[rows] for name, array in states.items()}
+            handle = Handle(self.pool, chunk)
+            handle.batch.as_starts(chunk)
             parts.append(self.get_states(handle))
         return {name: np.concatenate([part[name] for part in parts])[:n] for name in parts[0]}
 
@@ -109,7 +109,7 @@ class GoalSimulator(ABC):
         """The stock success indicator of the states themselves."""
         return self.judge(state.read[1], state.goal)[1]
 
-    def step(self, state: Handle, action: Any) -> tuple[Handle, Transition]:
+    def step(self, state: Handle, action: Any) -> tuple[Handle, StepResult]:
         """One step of every environment."""
         action = np.asarray(action)
         if action.shape != (state.batch.n, self.n_actions):
@@ -121,38 +121,32 @@ class GoalSimulator(ABC):
         state.step_count += 1
         state.read = self.read(state.batch)
         reward, success = self.judge(state.read[1], state.goal)
-        seen = _goal_observation(*state.read, state.goal)
+        observation = _goal_observation(*state.read, state.goal)
         never = np.zeros(state.batch.n, dtype=np.bool_)
-        return state, Transition(seen, reward, success, never, state.step_count >= self.max_steps)
+        return state, StepResult(observation, reward, success, never, state.step_count >= self.max_steps)
 
 
 def _goal_observation(observation: Array, achieved: Array, goal: Array) -> GoalObservation:
     return {"observation": observation.copy(), "achieved_goal": achieved.copy(), "desired_goal": goal.copy()}
 
 
-def _require_own_arrays(states: Mapping[str, Array]) -> None:
-    for name in ("goal", "step_count"):
-        if name not in states:
-            raise ValueError(f"the state lacks the array {name!r}.")
-
-
 def record_until_success(
-    simulator: GoalSimulator,
+    simulator: MujocoGoalSimulator,
     states: Mapping[str, Array],
     act: Callable[[GoalObservation], Array],
     max_steps: int,
 ) -> list[Solution]:
-    """Play a scripted controller from n states; each trajectory ends with its first success, after 1 step or more."""
+    """Play a scripted controller from n states; each solution ends with its first success, after at least 1 step."""
     handle = simulator.reset_to(states)
-    seen, steps = simulator.observe(handle), [simulator.get_states(handle)]
+    observation, steps = simulator.observe(handle), [simulator.get_states(handle)]
     actions: list[Array] = []
     length = np.zeros(len(handle.goal), dtype=int)
     while not length.all() and len(actions) < max_steps:
-        actions.append(np.asarray(act(seen)))
-        handle, transition = simulator.step(handle, actions[-1])
+        actions.append(np.asarray(act(observation)))
+        handle, result = simulator.step(handle, actions[-1])
         steps.append(simulator.get_states(handle))
-        seen = transition.observation
-        length[transition.success & (length == 0)] = len(actions)
+        observation = result.observation
+        length[result.success & (length == 0)] = len(actions)
     if not length.all():
         unsolved = np.flatnonzero(length == 0)
         raise ValueError(
@@ -160,8 +154,8 @@ def record_until_success(
             f"state {unsolved[0]}, goal {handle.goal[unsolved[0]].round(3).tolist()}."
         )
     played = {name: np.stack([step[name] for step in steps], axis=1) for name in steps[0]}
-    found = []
+    solutions = []
     for i, end in enumerate(length):
-        on_the_way = {name: array[i, : end + 1] for name, array in played.items()}
-        found.append(Solution(simulator.as_starts(on_the_way), np.stack([a[i] for a in actions[:end]])))
-    return found
+        path = {name: array[i, : end + 1] for name, array in played.items()}
+        solutions.append(Solution(simulator.as_starts(path), np.stack([a[i] for a in actions[:end]])))
+    return solutions

@@ -1,7 +1,7 @@
-"""One unmodified MuJoCo environment of a context behind the contract's `StockEnv`: what all three families share.
+"""What the three MuJoCo families' `StockEnv` share: one unmodified environment of a context.
 
-The horizon is the setting's and the observation the goal observation that the batch simulator shows; everything else is
-the stock environment's own.
+The horizon is the setting's. The observation has the form that the batch simulator shows. Everything else is the stock
+environment's own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.bench.families.family import Seen, States
+from scout_rl.bench.families.family import States, StockStep
 from scout_rl.ladders.picture import mujoco_renders
 
 Array = NDArray[Any]
@@ -23,7 +23,7 @@ GoalView = dict[str, NDArray[np.float64]]
 
 
 def render_options(pixels: int) -> dict[str, Any]:
-    """What a stock environment is made with to be rendered in a square of ``pixels``; nothing for 0."""
+    """Arguments of a stock environment that renders a square of ``pixels``; none for 0."""
     if not pixels:
         return {}
     if not mujoco_renders():
@@ -32,10 +32,10 @@ def render_options(pixels: int) -> dict[str, Any]:
 
 
 class GoalStock(ABC):
-    """The stock semantics are the environment's; a family says how its context is put there and what is seen."""
+    """A family fills in how a context is placed in the environment and how a state is read."""
 
     success_key: str
-    """Where the stock step says in its info that it succeeded."""
+    """The key of the stock step's info that holds success."""
 
     def __init__(self, env: Any, max_steps: int) -> None:
         self.env = env
@@ -45,21 +45,21 @@ class GoalStock(ABC):
 
     @abstractmethod
     def start(self) -> GoalView:
-        """A stock reset with the context's own start and goal."""
+        """A stock reset with the context's start and goal."""
 
     @abstractmethod
     def put(self, state: Mapping[str, Array]) -> GoalView:
-        """The named arrays of one state into the environment."""
+        """Restore the named arrays of one state."""
 
     @abstractmethod
     def read(self) -> States:
-        """The named arrays of the present state, all but ``step_count``."""
+        """The named arrays of the present state, without ``step_count``."""
 
     @abstractmethod
     def is_success(self) -> bool:
         """The stock success indicator of the present state."""
 
-    def seen(self, observation: Any) -> GoalView:
+    def view(self, observation: Any) -> GoalView:
         """The stock observation as the batch simulator shows it."""
         return {name: np.array(array) for name, array in observation.items()}
 
@@ -69,21 +69,21 @@ class GoalStock(ABC):
         return self.start()
 
     def restore(self, state: Mapping[str, Array]) -> GoalView:
-        """Start an episode in the named arrays of one state, or continue it where its step counter is not 0."""
-        shown = self.put(state)
+        """Continue the episode from the named arrays of one state and its step counter."""
+        observation = self.put(state)
         self.step_count = int(state["step_count"])
-        return shown
+        return observation
 
     def state(self) -> States:
         """The named arrays of the present state."""
         return {**self.read(), "step_count": np.array(self.step_count, dtype=np.int32)}
 
-    def step(self, action: Any) -> Seen:
+    def step(self, action: Any) -> StockStep:
         """One stock step."""
         observation, _, terminated, _, info = self.env.step(np.asarray(action))
         self.step_count += 1
         over = bool(terminated) or self.step_count >= self.max_steps
-        return Seen(self.seen(observation), bool(info[self.success_key]), over)
+        return StockStep(self.view(observation), bool(info[self.success_key]), over)
 
     def render(self) -> NDArray[np.uint8]:
         """The stock picture."""

@@ -19,9 +19,10 @@ Features = Callable[[Mapping[str, NDArray[Any]]], dict[str, float]]
 
 
 def fill_groups(setting: Setting, draw: Draw, features: Features) -> ContextBank:
-    """Draw contexts until every group of both parts is full: train first, then held-out, group by group in draw order.
+    """Draw contexts until every group of the train part and of the held-out part is full.
 
-    A context belongs to the first group whose bounds its features meet; one that meets none is dropped.
+    A context belongs to the first group whose bounds its features meet. It fills the train part before the held-out
+    part. One that meets no bounds is dropped.
     """
     generator = np.random.default_rng(setting.bank_seed)
     drawn = (draw(generator) for _ in range(MOST_CANDIDATES))
@@ -29,7 +30,7 @@ def fill_groups(setting: Setting, draw: Draw, features: Features) -> ContextBank
 
 
 def fill_from(setting: Setting, candidates: Iterable[tuple[States, int]]) -> ContextBank:
-    """The same from contexts whose group is known already; one of a group that does not exist is dropped."""
+    """The same from contexts with their group's index; those of an unknown group are dropped."""
     wanted = {
         (held_out, g): count
         for held_out, n in ((False, setting.n_train), (True, setting.n_held_out))
@@ -56,7 +57,7 @@ def fill_from(setting: Setting, candidates: Iterable[tuple[States, int]]) -> Con
 
 
 def group_of(groups: tuple[Group, ...], features: Mapping[str, float]) -> int:
-    """The first group whose bounds the features meet; -1 where there is none."""
+    """The first group whose bounds the features meet; -1 if there is none."""
     for index, group in enumerate(groups):
         if all(low <= features[feature] <= high for feature, low, high in group.bounds):
             return index
@@ -64,6 +65,6 @@ def group_of(groups: tuple[Group, ...], features: Mapping[str, float]) -> int:
 
 
 def _counts(groups: tuple[Group, ...], n: int) -> list[int]:
-    """How many of n contexts each group gets; the last takes what rounding leaves."""
+    """How many of n contexts each group gets; the last takes the remainder."""
     counts = [round(group.share * n) for group in groups[:-1]]
     return [*counts, n - sum(counts)]

@@ -1,11 +1,11 @@
 """What the MuJoCo families share: n environments of one model as one batch, with a full-state codec.
 
-One ``MjData`` an environment, stepped by a persistent thread pool (``mj_step`` releases the GIL). A state is a dict of
-named arrays with a leading axis of n:
+One ``MjData`` per environment, stepped by persistent threads (``mj_step`` releases the GIL). A state is a dict of named
+arrays with a leading axis of n:
 
 - MuJoCo's integration state by name (``STATE_FIELDS``: time, qpos, qvel, act, qacc_warmstart, ctrl, qfrc_applied, ...);
-- the ``derived`` arrays that the family names. ``mj_step`` leaves quantities such as xpos one substep behind qpos, and
-  a stock environment that reads them sees the older ones: an episode that is cut and continued has to see them too;
+- the ``derived`` arrays that the family names. ``mj_step`` leaves quantities such as xpos one substep behind qpos. A
+  stock environment reads these older values, so a restored episode must have them too;
 - ``mujoco_version`` and ``model_fingerprint``: a state is exact within one version and one model only.
 
 A *start* is a state whose derived arrays agree with qpos (``as_starts``), as after any reset of a stock environment.
@@ -13,12 +13,12 @@ A *start* is a state whose derived arrays agree with qpos (``as_starts``), as af
 How a family uses it::
 
     pool = BatchPool(model, derived=("xpos", "xquat"))
-    batch = pool.lend(holder, n)      # goes back to the pool by itself once the holder (the handle) is gone
-    batch.set_states(states)          # named arrays [n, ...]; refuses another model's or version's
+    batch = pool.lend(holder, n)      # returns to the pool once the holder (the handle) is gone
+    batch.set_states(states)          # named arrays [n, ...]; refuses states of another model or version
     batch.write("ctrl", rows)         # [n, nu] into each MjData
     batch.step(n_substeps)
     batch.read("qpos")                # [n, nq], a copy
-    batch.each(lambda i: ...)         # anything else, shared out over the threads; batch.data[i]
+    batch.each(lambda i: ...)         # anything else with batch.data[i], on all threads
     batch.get_states()
 """
 
@@ -40,12 +40,12 @@ from scout_rl.codecs.mujoco_state import Layout, model_identity
 Array = NDArray[Any]
 
 MOST_IDLE = 256
-"""Idle environments that a pool keeps; one takes about a megabyte."""
+"""Idle environments that a pool keeps; each takes about a megabyte."""
 VERSION = np.array([int(part) for part in mujoco.__version__.split(".")[:3]], dtype=np.int32)
 
 
 class BatchLayout(Layout):
-    """The layout of the whole integration state, with the derived arrays and those that say where a state belongs."""
+    """The layout of the integration state, the derived arrays, and the version and model that a state belongs to."""
 
     def __init__(self, model: Any, derived: Sequence[str] = (), data: Any = None) -> None:
         data = mujoco.MjData(model) if data is None else data
@@ -56,23 +56,23 @@ class BatchLayout(Layout):
         """The shape of every array of one state."""
 
     def identity(self, n: int) -> States:
-        """The two arrays of n states that say where they belong."""
+        """The version and model arrays of n states."""
         return identity([self.fingerprint] * n)
 
     def check(self, states: Mapping[str, Array]) -> int:
-        """How many states these are; a ``ValueError`` of one sentence where they cannot be restored here."""
+        """How many states these are; a ``ValueError`` if they cannot be restored here."""
         n = check_arrays(states, self.shapes, "mujoco_version")
         check_origin(states, self.fingerprint)
         return n
 
 
 def fingerprint(model: Any) -> NDArray[np.uint8]:
-    """What a state remembers of the model that it belongs to."""
+    """The bytes that tie a state to its model."""
     return np.frombuffer(model_identity(model)[:16], dtype=np.uint8)
 
 
 def identity(fingerprints: Sequence[NDArray[np.uint8]]) -> States:
-    """The arrays that tie states to this version of MuJoCo and to the models of these fingerprints."""
+    """The arrays that tie states to this version of MuJoCo and to models."""
     return {
         "mujoco_version": np.tile(VERSION, (len(fingerprints), 1)),
         "model_fingerprint": np.array(fingerprints, dtype=np.uint8).reshape(len(fingerprints), -1),
@@ -80,7 +80,7 @@ def identity(fingerprints: Sequence[NDArray[np.uint8]]) -> States:
 
 
 def check_arrays(states: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]], counted: str) -> int:
-    """How many states these are, by the array ``counted``; a ``ValueError`` where one is missing or misshapen."""
+    """How many states these are, by the array ``counted``; a ``ValueError`` if an array is missing or misshapen."""
     missing = [name for name in shapes if name not in states]
     if missing:
         raise ValueError(f"the state lacks the arrays {', '.join(missing)}.")
@@ -93,12 +93,12 @@ def check_arrays(states: Mapping[str, Array], shapes: Mapping[str, tuple[int, ..
 
 
 def check_origin(states: Mapping[str, Array], fingerprints: Array) -> None:
-    """Refuse states of another version of MuJoCo or of other models than these."""
+    """Refuse states of another version of MuJoCo or of another model."""
     version = np.asarray(states["mujoco_version"])
     if not (version == VERSION).all():
-        theirs = ".".join(map(str, version[(version != VERSION).any(axis=1)][0]))
+        written = ".".join(map(str, version[(version != VERSION).any(axis=1)][0]))
         raise ValueError(
-            f"this state was written with MuJoCo {theirs}, and MuJoCo {mujoco.__version__} is installed: "
+            f"this state was written with MuJoCo {written}, and MuJoCo {mujoco.__version__} is installed: "
             f"states are exact within one version only, so build the ladder again."
         )
     if not (np.asarray(states["model_fingerprint"]) == fingerprints).all():
@@ -117,26 +117,26 @@ class MujocoBatch:
         self._views: dict[str, list[Array]] = {}
 
     def each(self, work: Work) -> None:
-        """Call ``work(i)`` for every environment, shared out over the threads."""
+        """Call ``work(i)`` for every environment, on all threads."""
         self.threads.each(work, self.n)
 
     def step(self, n_substeps: int) -> None:
         """``mj_step`` every environment."""
         model, data, step = self.model, self.data, mujoco.mj_step
 
-        def one(i: int) -> None:
+        def step_one(i: int) -> None:
             step(model, data[i], n_substeps)
 
-        self.each(one)
+        self.each(step_one)
 
     def views(self, name: str) -> list[Array]:
-        """The array of that name in each ``MjData``, as views that stay valid: reading and writing go through."""
+        """The array of that name in each ``MjData``, as views that stay valid."""
         if name not in self._views:
             self._views[name] = [getattr(data, name) for data in self.data]
         return self._views[name]
 
     def rows(self, *names: str) -> NDArray[np.float64]:
-        """Vectors of those names side by side [n, ...], such as ``rows("qpos", "qvel")``: one copy, the fastest."""
+        """Vectors of those names side by side [n, ...], such as ``rows("qpos", "qvel")``, in one fast copy."""
         key = " ".join(names)
         if key not in self._views:
             self._views[key] = [view for together in zip(*map(self.views, names), strict=True) for view in together]
@@ -160,9 +160,9 @@ class MujocoBatch:
         )
 
     def set_states(self, states: Mapping[str, Array], *, derived: bool = True) -> None:
-        """Restore named arrays [n, ...]; further arrays in ``states`` are the family's own.
+        """Restore named arrays [n, ...]; other arrays in ``states`` belong to the family.
 
-        Without ``derived``, the derived arrays are computed from qpos, whatever the states say.
+        Without ``derived``, the derived arrays are computed from qpos.
         """
         if self.layout.check(states) != self.n:
             raise ValueError(f"{len(states['qpos'])} states cannot be restored in a batch of {self.n}.")
@@ -177,13 +177,13 @@ class MujocoBatch:
         self.each(restore)
 
     def as_starts(self, states: Mapping[str, Array]) -> States:
-        """The same states with derived arrays that agree with qpos; the batch is left in them."""
+        """The same states with derived arrays computed from qpos; the batch stays in them."""
         self.set_states({**{name: self.read(name) for name in self.layout.derived}, **states}, derived=False)
         return self.get_states()
 
 
 class BatchPool:
-    """Batches of one model by their size, used again once nobody holds them: an ``MjData`` is dear to make."""
+    """Batches of one model by size. They are used again, since an ``MjData`` is slow to make."""
 
     def __init__(self, model: Any, *, derived: Sequence[str] = (), n_threads: int | None = None) -> None:
         self.model = model
@@ -192,9 +192,9 @@ class BatchPool:
         self._idle: dict[int, list[MujocoBatch]] = {}
 
     def lend(self, holder: object, n: int) -> MujocoBatch:
-        """A batch of n environments in whatever state it was left: restore before use.
+        """A batch of n environments in an arbitrary state: restore before use.
 
-        It comes back by itself when ``holder``, what a simulator gives out as its state, is gone.
+        It returns to the pool when ``holder``, the simulator's handle, is garbage-collected.
         """
         idle = self._idle.get(n)
         derived = tuple(self.layout.derived)
@@ -203,7 +203,7 @@ class BatchPool:
         return batch
 
     def _take_back(self, batch: MujocoBatch) -> None:
-        """Keep the batch; where that would be too many idle environments, drop the others."""
+        """Keep the batch; drop the others where too many environments would be idle."""
         if batch.n + sum(n * len(batches) for n, batches in list(self._idle.items())) > MOST_IDLE:
             self._idle = {}
         self._idle.setdefault(batch.n, []).append(batch)
@@ -216,8 +216,8 @@ def read_data(model: Any, data: Any) -> States:
 
 
 def restore_data(model: Any, data: Any, state: Mapping[str, Array]) -> None:
-    """Restore one start into an ``MjData`` that is no part of a batch, such as a stock environment's."""
+    """Restore one start into a single ``MjData``, such as a stock environment's."""
     layout = BatchLayout(model, data=data)
-    one = {name: np.asarray(array)[None] for name, array in state.items()}
-    layout.check(one)
-    layout.restore(model, data, layout.pack(one, 1)[0])
+    states = {name: np.asarray(array)[None] for name, array in state.items()}
+    layout.check(states)
+    layout.restore(model, data, layout.pack(states, 1)[0])

@@ -1,4 +1,4 @@
-"""A start of a hand and an object as a sketch from the side, for where nothing can be rendered."""
+"""A sketch of a hand and an object from the side, for machines that cannot render."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def draw_side(
     table: float,
     shelf: bool = False,
 ) -> None:
-    """y against z: the table at that height, hand, object and goal, and the board of a shelf that the goal is on."""
+    """Draw y against z: the table at that height, hand, object, goal, and the shelf's board below the goal."""
     axis.axhline(table, color="grey", linewidth=1)
     if shelf:
         axis.plot([goal[1] - 0.11, goal[1] + 0.08], [0.24, 0.24], color="peru", linewidth=2)

@@ -1,9 +1,8 @@
-"""Offline validation of a ladder in a batch simulator: every cell restored, settled and judged before any training.
+"""Validation of a ladder in a batch simulator, before training: every cell is restored, settled and judged.
 
-Invalid is a start that is not finite, restores differently twice, is out of bounds, carries what belongs to another
-context, should be a grasp and is none, or loses its grasp while settling; and a level-0 start that is already a
-success. An assisted start that is already a success is allowed (near the goal it teaches holding still), counted and
-reported.
+A start is invalid when it is not finite, restores differently twice, is out of bounds, carries arrays of another
+context, lacks a grasp that it should have, or loses its grasp while settling. A level-0 start that is already a success
+is invalid too. An assisted start may be one (near the goal it teaches holding still); these are counted in a warning.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from scout_rl.bench.families.family import GoalSimulator, States
 from scout_rl.ladders.validate import Check, Finding, Report, inspect, where
 
 FOLLOWED = 5
-"""Random actions for which two restores are compared."""
+"""Random actions over which two restores are compared."""
 CHUNK = 64
-"""Cells checked together; bounds the memory."""
+"""Cells checked together; it bounds the memory."""
 
 Judge = Callable[[Any], NDArray[np.bool_]]
 """bool[n] of the simulator's state of n environments."""
@@ -29,15 +28,15 @@ Places = NDArray[np.int64]
 
 
 class Grasp(NamedTuple):
-    """What a grasp is, in which contexts there may and must be one, and how it is tried."""
+    """What a grasp is, which contexts may and must have one, and how it is tested."""
 
     holds: Judge
     possible: NDArray[np.bool_]
-    """[contexts]: whose starts, where they hold, have to keep holding."""
+    """[contexts]: a start that holds must keep holding."""
     needed: NDArray[np.bool_]
-    """[contexts]: whose scaffolds all have to hold."""
+    """[contexts]: every scaffold must hold."""
     settle: Sequence[Callable[[Any, States], Any]]
-    """Ways of taking a step that should change nothing: (simulator state, starts) to the next simulator state."""
+    """Steps that should change nothing: (simulator state, starts) to the next simulator state."""
     steps: int
     rest: float = np.inf
     """Metres that the hand of a needed grasp may move in the settling steps."""
@@ -56,8 +55,8 @@ def check_starts(
 ) -> Report:
     """Check every cell of ``ladder`` [contexts, levels, ...].
 
-    ``as_starts`` recomputes what a state derives from its positions: in a start it has to agree already. ``shared``
-    names arrays that are equal at all levels of a context; ``kinds`` names each context's kind for the warnings.
+    ``as_starts`` recomputes derived arrays, which must not change a start. ``shared`` names arrays that are equal at
+    all levels of a context. ``kinds`` names each context's kind for the warnings.
     """
     shape = next(iter(ladder.values())).shape[:2]
     flat = {name: array.reshape(-1, *array.shape[2:]) for name, array in ladder.items()}
@@ -71,7 +70,7 @@ def check_starts(
     def derived(places: Places, starts: States) -> Iterator[Finding]:
         return where(_differ(starts, as_starts(starts)), "derived arrays that disagree with qpos")
 
-    def own(places: Places, starts: States) -> Iterator[Finding]:
+    def shared_arrays(places: Places, starts: States) -> Iterator[Finding]:
         for name in shared:
             differs = _differ({name: starts[name]}, {name: ladder[name][places[:, 0], 0]})
             yield from where(differs, f"carries the {name} of another context")
@@ -83,11 +82,11 @@ def check_starts(
         yield from where(~inside(state), "out of bounds")
         yield from where(already & (level == 0), "a level-0 start that is already a success")
 
-    stages: list[Sequence[Check]] = [[_finite], [derived, restored, judged, own]]
+    rounds: list[Sequence[Check]] = [[_finite], [derived, restored, judged, shared_arrays]]
     if grasp is not None:
-        stages += _grasp_checks(simulator, grasp)
+        rounds += _grasp_checks(simulator, grasp)
     places = np.array([(context, level, 0) for context, level in np.ndindex(*shape)])
-    problems = inspect(places, lambda rows: {name: array[rows] for name, array in flat.items()}, stages, CHUNK)
+    problems = inspect(places, lambda rows: {name: array[rows] for name, array in flat.items()}, rounds, CHUNK)
     kind = np.array([""] * shape[0] if kinds is None else kinds)
     warnings = [
         f"{name}{name and ': '}{n} of {(kind == name).sum() * (shape[1] - 1)} assisted starts are already a success"
@@ -110,7 +109,7 @@ def _differ(a: States, b: States) -> NDArray[np.bool_]:
 
 
 def _restore_problems(simulator: GoalSimulator, starts: States, actions: NDArray[np.float64]) -> Iterator[Finding]:
-    """Restored once in order and once in reverse, in environments that did something else in between."""
+    """Restore in order and then in reverse, so that each environment has done something else in between."""
     first = _follow(simulator, starts, actions)
     again = _follow(simulator, {name: array[::-1] for name, array in starts.items()}, actions[:, ::-1])
     lost = np.asarray(~np.isfinite(first).all(axis=(0, 2)))
@@ -119,17 +118,17 @@ def _restore_problems(simulator: GoalSimulator, starts: States, actions: NDArray
 
 
 def _follow(simulator: GoalSimulator, starts: States, actions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[steps + 1, n, ...]: all that is seen."""
+    """[steps + 1, n, ...]: all observations."""
     state = simulator.reset_to(starts)
-    seen = [simulator.observe(state)]
+    observations = [simulator.observe(state)]
     for action in actions:
-        state, transition = simulator.step(state, action)
-        seen.append(transition.observation)
-    return np.array([np.concatenate(list(observation.values()), axis=1) for observation in seen])
+        state, result = simulator.step(state, action)
+        observations.append(result.observation)
+    return np.array([np.concatenate(list(observation.values()), axis=1) for observation in observations])
 
 
 def _grasp_checks(simulator: GoalSimulator, grasp: Grasp) -> Iterator[Sequence[Check]]:
-    """One stage each: whether starts hold, and whether they keep holding in each way of settling."""
+    """One round for whether starts hold, and one per way of settling for whether they keep holding."""
 
     def needed(places: Places) -> NDArray[np.bool_]:
         return grasp.needed[places[:, 0]] & (places[:, 1] > 0)

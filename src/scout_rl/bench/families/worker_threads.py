@@ -1,7 +1,7 @@
-"""A persistent set of threads that shares out the environments of a batch.
+"""Persistent threads that step the environments of a batch.
 
-Python threads help here because MuJoCo's functions release the GIL. Which thread takes which environment has no effect
-on results: each environment has data of its own.
+Python threads help because MuJoCo's functions release the GIL. Each environment has its own data, so results do not
+depend on which thread steps it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from functools import cache
 from queue import SimpleQueue
 
 Work = Callable[[int], object]
-"""What to do for the environment of that index."""
+"""Work on the environment of that index."""
 
 
 class WorkerThreads:
-    """``n_threads - 1`` waiting threads and the caller's own."""
+    """``n_threads - 1`` waiting threads, and the caller's."""
 
     def __init__(self, n_threads: int) -> None:
         if n_threads < 1:
@@ -27,9 +27,9 @@ class WorkerThreads:
         self._lock = threading.Lock()
 
     def each(self, work: Work, n: int) -> None:
-        """Call ``work(i)`` for i in 0..n-1 and wait; each thread takes the next index as soon as it is free.
+        """Call ``work(i)`` for i in 0..n-1 and wait. Each free thread takes the next index.
 
-        The first exception is raised again here, after all threads have stopped.
+        The first exception is raised here once all threads have stopped.
         """
         if self.n_threads == 1 or n == 1:
             for i in range(n):
@@ -46,7 +46,7 @@ class WorkerThreads:
                 raise error
 
     def _start(self) -> None:
-        """Threads do not survive a fork: a child process starts its own."""
+        """Start the threads of this process: threads do not survive a fork."""
         if self._process == os.getpid():
             return
         self._process = os.getpid()
@@ -63,7 +63,7 @@ def _serve(inbox: SimpleQueue[tuple[Work, Iterator[int]]], done: SimpleQueue[Bas
     while True:
         work, indices = inbox.get()
         done.put(_drain(work, indices))
-        del work, indices  # else an idle thread would keep a whole batch alive
+        del work, indices  # an idle thread must not keep a batch alive
 
 
 def _drain(work: Work, indices: Iterator[int]) -> BaseException | None:
@@ -77,5 +77,5 @@ def _drain(work: Work, indices: Iterator[int]) -> BaseException | None:
 
 @cache
 def worker_threads(n_threads: int) -> WorkerThreads:
-    """The process's threads of that number; all batches share them."""
+    """The process's ``n_threads`` threads, shared by all batches."""
     return WorkerThreads(n_threads)

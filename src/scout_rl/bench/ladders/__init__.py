@@ -1,4 +1,4 @@
-"""The starts of a setting: the table of their sources, one file per source; checked, cached, drawn."""
+"""The starts of a setting: the table of ladder sources, one file per source; checked, cached, drawn."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 
 class Source(NamedTuple):
-    """A line of the table."""
+    """A row of the table."""
 
     module: str
-    """Its file here. ``build(wanted, say)`` gives the ladder [contexts, levels, ...] and JSON values about it;
-    ``made_of(wanted)`` says, as JSON values, what it depends on beside contexts, levels and family."""
+    """Its file in this folder. ``build(wanted, say)`` returns the ladder [contexts, levels, ...] and JSON values about
+    it. ``made_of(wanted)`` returns JSON values that it depends on, besides contexts, levels and family."""
     by_hand: bool = False
-    """Whether scaffolds are placed, and so have to be at rest, and not met on the way of an episode."""
+    """Whether scaffolds are placed, not taken from an episode. Then they must be at rest."""
     from_runs: bool = False
-    """Whether it asks the policies of trained runs. Then it checks what each gives, and needs no check at the end."""
+    """Whether it plays the policies of trained runs. Then it validates its starts itself."""
 
 
 SOURCES = {
@@ -25,11 +25,11 @@ SOURCES = {
 
 
 def require_ladder(source: str, first: str, fallback: str) -> None:
-    """Refuse an unknown source, and runs (the first, and its fallback) where there should be none, or the reverse."""
+    """Refuse an unknown source, a source that needs runs without them, and runs for a source that needs none."""
     if source not in SOURCES:
         raise ValueError(f"no ladder {source!r}; the ladders are {', '.join(SOURCES)}")
     if SOURCES[source].from_runs != bool(first) or (fallback and not first):
-        needs = " and ".join(name for name, line in SOURCES.items() if line.from_runs)
+        needs = " and ".join(name for name, row in SOURCES.items() if row.from_runs)
         raise ValueError(
             f"--ladder {needs} and --from RUN (ladder_from) belong together, and --fallback RUN is for them alone"
         )

@@ -1,8 +1,8 @@
-"""Ladders of any source: built and validated once, kept on disk, then read back in less than a second.
+"""Ladders of any source: built and validated once, kept on disk, then read in less than a second.
 
 A ladder is kept under a hash of everything that it depends on: the contexts, the source, the number of levels, the
-library versions, the machine type and the source text that makes it. A killed process leaves no half-written file; a
-damaged file is noticed, reported and built again.
+library versions, the machine type and the code that builds it. A killed process leaves no half-written file. A damaged
+file is reported, and the ladder is built again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from scout_rl.files.cache import cache_folder, code_hash
 
 LIBRARIES = ("mujoco", "gymnasium-robotics", "metaworld", "minigrid", "numpy")
 CODE = ("bench/ladders/*.py", "bench/families/*.py", "bench/settings/bank.py", "ladders/*.py", "codecs/*.py")
-"""The source text that makes ladders, beside the family's own: what changes there is not read from an old file."""
+"""The code that builds ladders, besides the family's. After a change of it, ladders are built again."""
 
 Say = Callable[[str], None]
 Built = tuple[States, dict[str, Any]]
@@ -41,24 +41,24 @@ class Wanted(NamedTuple):
     contexts: Mapping[str, NDArray[Any]]
     n_levels: int
     runs: Sequence[Any] = ()
-    """`policy.TrainedRun` in the order in which they are asked, for a source from runs."""
+    """For a source from runs: `policy.TrainedRun` in the order in which they play."""
 
     @property
     def family(self) -> Family:
-        """The setting's."""
+        """The setting's family."""
         return family(self.setting.family)
 
 
 def build_ladder(wanted: Wanted, source: str, say: Say = print) -> Built:
-    """Build it, whatever was kept; unless it comes from runs it is not validated."""
+    """Build the ladder without the cache. It is validated only if it comes from runs."""
     built: Built = _file_of(source).build(wanted, say)
     return built
 
 
 def load_ladder(wanted: Wanted, source: str = "manual", say: Say = print) -> Built:
-    """What ``build_ladder`` gives, from the cache where it is there.
+    """What ``build_ladder`` returns, from the cache if it is kept there.
 
-    A ladder with an invalid cell is a ``ValueError`` that lists the problems, and is not kept.
+    A ladder with an invalid cell is not kept; a ``ValueError`` lists the problems.
     """
     name = f"{wanted.setting.key}-{source}-{wanted.n_levels}-{_key(wanted, source)}.npz"
     path = cache_folder() / "ladders" / name
@@ -81,7 +81,7 @@ def load_ladder(wanted: Wanted, source: str = "manual", say: Say = print) -> Bui
 
 
 def library_versions(names: Iterable[str]) -> dict[str, str | None]:
-    """What is installed; None for what is not."""
+    """The installed versions; None for what is not installed."""
     return {name: _version(name) for name in names}
 
 

@@ -1,8 +1,8 @@
-"""Every cell of a setting's ladder checked for `scout ladder`: by the family's own validation, and by its solver.
+"""Check every cell of a setting's ladder for `scout ladder`, by the family's validation and by its solver.
 
-In a discrete family a cell is also invalid where the solver does not solve it in time, where more steps remain than at
-the level below it, where a restore is not exact, where simulator and stock environment part on the way to success, or,
-at level 0, where it is not the stock start or a success already.
+In a discrete family a cell is also invalid if the solver does not solve it in time, if more steps remain than at the
+level below, if a restore is not exact, or if simulator and stock environment differ on the way to success. A level-0
+cell is invalid too if it is not the stock start or is already a success.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from scout_rl.ladders.validate import Finding, Report, inspect, where
 
 UNSOLVED = -1
 Actions = Sequence[NDArray[Any] | None]
-"""By cell: the solver's actions; None where there is no solution."""
+"""By cell: the solver's actions; None if there is no solution."""
 
 
 class Step(NamedTuple):
-    """What a cell's solution shows after a step."""
+    """What a policy would see after a step of a cell's solution."""
 
     observation: NDArray[Any]
     success: bool
 
 
 class Checked(NamedTuple):
-    """What was found."""
+    """The result of `check`."""
 
     remaining: NDArray[np.int64]
-    """[contexts, levels]: the solver's steps to success; -1 where there is no solution."""
+    """[contexts, levels]: the solver's steps to success; -1 if there is no solution."""
     report: Report
 
 
@@ -54,10 +54,10 @@ def check(
     source: Source = SOURCES["manual"],
     tick: Callable[[], None] = lambda: None,
 ) -> Checked:
-    """Check every cell of ``ladder`` [contexts, levels, ...]; ``tick`` is called after each context is compared.
+    """Check every cell of ``ladder`` [contexts, levels, ...]; ``tick`` is called after each compared context.
 
-    On a policy's way the solver's remaining steps may rise: policies take detours. In a family that is not discrete the
-    solver may be lost there, too: that such a state can be solved was shown by the policy.
+    Policies take detours, so on a policy's ladder the solver's remaining steps may rise. In a family that is not
+    discrete the solver may also fail there: the policy has shown that the state can be solved.
     """
     shape = next(iter(ladder.values())).shape[:2]
     starts = {name: array.reshape(-1, *array.shape[2:]) for name, array in ladder.items()}
@@ -89,7 +89,7 @@ def check(
 
 
 def _solve(family: Family, states: States) -> tuple[Actions, list[Finding]]:
-    """The solver's actions, and why it has none. All together is fast, but fails where one state has no solution."""
+    """The solver's actions, and why it has none. All at once is fast, but fails if one state has no solution."""
     try:
         return [solution.actions for solution in family.solutions(states)], []
     except ValueError:
@@ -115,26 +115,26 @@ def _in_time(remaining: NDArray[np.int64], max_steps: int, *, may_rise: bool) ->
 
 
 def _traces(simulator: BatchSimulator, starts: States, solutions: Actions) -> list[list[Step]]:
-    """For each start what its solution shows, the start first; all are stepped as one batch."""
+    """For each start the steps of its solution, the start first; all are stepped as one batch."""
     actions = [np.zeros(0, dtype=int) if a is None else a for a in solutions]
     state = simulator.reset_to(starts)
-    seen = np.asarray(simulator.observe(state))
-    traces = [[Step(seen[i], False)] for i in range(len(actions))]
+    observation = np.asarray(simulator.observe(state))
+    traces = [[Step(observation[i], False)] for i in range(len(actions))]
     still = next((a[:1] for a in actions if len(a)), np.zeros(1, dtype=int))
     for t in range(max(len(a) for a in actions)):
-        chosen = np.concatenate([a[t : t + 1] if t < len(a) else still for a in actions])
-        state, transition = simulator.step(state, chosen)
-        seen, success = np.asarray(transition.observation), np.asarray(transition.success)
+        batch_actions = np.concatenate([a[t : t + 1] if t < len(a) else still for a in actions])
+        state, result = simulator.step(state, batch_actions)
+        observation, success = np.asarray(result.observation), np.asarray(result.success)
         for i, a in enumerate(actions):
             if t < len(a):
-                traces[i].append(Step(seen[i], bool(success[i])))
+                traces[i].append(Step(observation[i], bool(success[i])))
     return traces
 
 
 def _restored(
     simulator: BatchSimulator, starts: States, solutions: Actions, traces: list[list[Step]]
 ) -> Iterator[Finding]:
-    """Every solution once more, from what the simulator gives back of a restored start."""
+    """Play every solution again, from the states that the simulator returns for restored starts."""
     back = simulator.get_states(simulator.reset_to(starts))
     again = _traces(simulator, back, solutions)
     for i, solution in enumerate(solutions):
@@ -154,7 +154,7 @@ def _restored(
 def _in_stock(
     env: StockEnv, cells: Sequence[int], starts: States, solutions: Actions, traces: list[list[Step]]
 ) -> Iterator[Finding]:
-    """The context's own start, and every solution twice, each restored after the others were played."""
+    """Check the context's start, and play every solution twice, each restored after the others were played."""
     env.reset()
     for name, array in env.state().items():
         if not np.array_equal(array, starts[name][cells[0]]):
@@ -170,8 +170,8 @@ def _in_stock(
             yield i, "a target start that is a success already"
         changed = [name for name, array in env.state().items() if not np.array_equal(array, state[name])]
         for action in actions:
-            seen = env.step(action)
-            trace.append(Step(seen.observation, seen.success))
+            result = env.step(action)
+            trace.append(Step(result.observation, result.success))
         if i in first:
             at = _parting(first[i], trace)
             if at is not None:
@@ -186,7 +186,7 @@ def _in_stock(
 
 
 def _parting(a: Sequence[Step], b: Sequence[Step]) -> int | None:
-    """The first step after which two traces show different things."""
+    """The first step after which two traces differ."""
     for t, (x, y) in enumerate(zip(a, b, strict=True)):
         if x.success != y.success or not np.array_equal(x.observation, y.observation):
             return t

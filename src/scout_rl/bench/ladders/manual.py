@@ -8,10 +8,10 @@ from scout_rl.bench.ladders.build import Built, Say, Wanted
 
 
 def build(wanted: Wanted, say: Say) -> Built:
-    """The family's own operator."""
+    """The ladder of the family's reset operator."""
     return wanted.family.starts(wanted.contexts, wanted.n_levels), {}
 
 
 def made_of(wanted: Wanted) -> dict[str, Any]:
-    """Nothing else."""
+    """It depends on nothing else."""
     return {}

@@ -27,7 +27,7 @@ def draw_ladder(
     captions: Sequence[Sequence[str]],
     title: str,
 ) -> None:
-    """Write a PNG of ``ladder`` [contexts, levels, ...], each cell as the stock environment renders it, or a sketch."""
+    """Write a PNG of ``ladder`` [contexts, levels, ...]. A cell is the stock environment's picture, or a sketch."""
 
     def show_row(row: int) -> Callable[[Any, int], None]:
         states = [{name: array[row, level] for name, array in ladder.items()} for level in range(len(captions[row]))]

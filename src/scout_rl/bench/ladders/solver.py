@@ -1,4 +1,4 @@
-"""States along the solver's trajectories."""
+"""Starts along the solver's solutions."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from scout_rl.bench.ladders.build import Built, Say, Wanted
 
 
 def build(wanted: Wanted, say: Say) -> Built:
-    """The family's own solutions at their rungs."""
+    """The states of the solutions at the rungs."""
     return wanted.family.solver_ladder(wanted.contexts, wanted.n_levels), {}
 
 
 def made_of(wanted: Wanted) -> dict[str, Any]:
-    """Nothing else."""
+    """It depends on nothing else."""
     return {}

@@ -21,11 +21,11 @@ LIMITS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("learning_rate", "alpha", "action_noise", "clip", "clip_inputs", "max_grad_norm"), _WEIGHT),
     **dict.fromkeys(("entropy", "value", "penalty", "warmup", "her", "normalise_until"), _WEIGHT),
 }
-"""Smallest and largest value of a constant that makes sense."""
+"""Smallest and largest allowed value of a constant."""
 
 
 def make_learner(key: str, constants: dict[str, Any]) -> Learner:
-    """The learner of that key with these constants changed; one that it does not have is refused."""
+    """The learner of that key with these constants changed; an unknown constant is refused."""
     if key not in LEARNERS:
         raise ValueError(f"there is no learner {key!r}; there are {', '.join(LEARNERS)}")
     known = [f.name for f in dataclasses.fields(LEARNERS[key])]
@@ -39,8 +39,8 @@ def make_learner(key: str, constants: dict[str, Any]) -> Learner:
             limits = f"at least {low}" if high == math.inf else f"from {low} to {high}"
             raise ValueError(f"learner {key!r}: {name!r} is {value!r}, but must be {limits}")
     plain = {name: tuple(value) if isinstance(value, list) else value for name, value in constants.items()}
-    made: Learner = LEARNERS[key](**plain)
-    return made
+    learner: Learner = LEARNERS[key](**plain)
+    return learner
 
 
 def learner_constants(learner: Learner) -> dict[str, Any]:

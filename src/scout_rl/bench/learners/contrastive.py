@@ -1,7 +1,7 @@
-"""Contrastive RL: a critic that tells which goal a state and action lead to, and SAC's actor and entropy on top.
+"""Contrastive RL: a critic that predicts the goal that a state and action lead to, with SAC's actor and entropy.
 
 The critic is minus the distance of two representations, of (observation, action) and of a goal. It learns with InfoNCE:
-among the goals of a minibatch, each row has to find the one that its own episode achieved later. No reward is used.
+each row has to pick, among the goals of the minibatch, the one that its own episode achieved later. It uses no reward.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Pair(NamedTuple):
     """The two encoders."""
 
     action: MLP
-    """Of observation and action."""
+    """Encodes observation and action."""
     goal: MLP
 
 
@@ -34,25 +34,26 @@ class Contrastive(OffPolicy):
 
     representation: int = 64
     penalty: float = 0.1
-    """Weight of the squared logsumexp, which keeps the logits from drifting."""
+    """Weight of the squared logsumexp, which keeps the logits from drifting away."""
     energy: Literal["distance", "product"] = "distance"
     """Logit of a pair: minus the Euclidean distance of the representations, or their inner product."""
 
     def init_critic(self, key: Array, space: GoalSpace) -> tuple[Pair, None]:
         """Two encoders; no slow copy."""
-        of_action, of_goal = jax.random.split(key)
+        action_key, goal_key = jax.random.split(key)
         tail = (*self.hidden, self.representation)
-        return Pair(MLP((space.observation + space.action, *tail), of_action), MLP((space.goal, *tail), of_goal)), None
+        action = MLP((space.observation + space.action, *tail), action_key)
+        return Pair(action, MLP((space.goal, *tail), goal_key)), None
 
     def encode(
         self, learned: Learned, pair: Pair, observation: Array, action: Array, goal: Array
     ) -> tuple[Array, Array]:
         """Representations [B, r] of (observation, action) and of goals."""
-        seen, wanted = self.seen(learned.inputs, observation, goal)
-        return pair.action(jnp.concatenate([seen, action], axis=-1)), pair.goal(wanted)
+        observation, goal = self.network_inputs(learned.inputs, observation, goal)
+        return pair.action(jnp.concatenate([observation, action], axis=-1)), pair.goal(goal)
 
     def logits(self, left: Array, right: Array) -> Array:
-        """[..., B]: of representations that broadcast against each other."""
+        """[..., B]: logits of representations that broadcast against each other."""
         if self.energy == "product":
             return (left * right).sum(-1)
         return -jnp.sqrt(((left - right) ** 2).sum(-1) + 1e-8)
@@ -63,7 +64,7 @@ class Contrastive(OffPolicy):
         return self.info_nce(self.logits(left[:, None], right[None]))
 
     def info_nce(self, logits: Array) -> Loss:
-        """Of logits [B, B], the positives on the diagonal."""
+        """The loss of logits [B, B] with the positives on the diagonal."""
         total = jax.nn.logsumexp(logits, axis=1)
         cross_entropy = (total - jnp.diagonal(logits)).mean()
         loss = cross_entropy + self.penalty * (total**2).mean()
@@ -79,5 +80,5 @@ class Contrastive(OffPolicy):
         return None
 
     def signals(self, learned: Learned, episodes: GoalEpisodes, key: Array) -> Array:
-        """Refuse: there is no value to be wrong about."""
+        """Refused: this critic has no TD error."""
         raise ValueError("the contrastive learner has no TD error: choose a rule that needs no learner signal")

@@ -1,4 +1,4 @@
-"""The value types between a rollout and a learner: what a policy decided, and what came of it."""
+"""The values that pass from rollouts to learners: decisions and episodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PyTree = Any
 
 
 class Decision(NamedTuple):
-    """What ``act`` returns: the actions of a batch, and what the update will want to know about them."""
+    """What ``act`` returns: the actions of a batch, and what the update needs to know about them."""
 
     action: Array
     """int32[B] or float32[B, ...]."""
@@ -18,14 +18,14 @@ class Decision(NamedTuple):
 
 
 class Episodes(NamedTuple):
-    """B episodes, one a rollout, in a buffer as long as the time limit T; time comes first.
+    """B episodes, one per rollout, in a buffer as long as the time limit T; time is the first axis.
 
-    An episode is over after its first success; without one it fills the buffer. Entries after its end have
-    ``valid = False`` and hold anything.
+    An episode ends with its first success; without one it fills the buffer. Entries after its end have
+    ``valid = False`` and arbitrary values.
     """
 
     observation: Array
-    """[T, B, ...]: what the action was chosen on."""
+    """[T, B, ...]: before each action."""
     action: Array
     """[T, B, ...]."""
     memory: PyTree
@@ -35,11 +35,11 @@ class Episodes(NamedTuple):
     valid: Array
     """bool[T, B]: the step belongs to the episode."""
     final_observation: Array
-    """[B, ...]: after the last step of the buffer; what a value is bootstrapped from where time ran out."""
+    """[B, ...]: after the last step of the buffer, to bootstrap a value at the time limit."""
 
 
 class GoalEpisodes(NamedTuple):
-    """B goal-conditioned episodes of the full time limit T (they do not end at success); episodes come first."""
+    """B goal-conditioned episodes of T steps, the time limit (success does not end them); B is the first axis."""
 
     observation: Array
     """float32[B, T + 1, n]: before each step, and after the last."""
@@ -50,13 +50,13 @@ class GoalEpisodes(NamedTuple):
     goal: Array
     """float32[B, k]: the desired goal."""
     radius: Array
-    """float32[B]: a state within it of a goal is a success."""
+    """float32[B]: a state within this distance of a goal is a success."""
     group: Array
-    """int32[B]: the context's oracle group, for balanced minibatches alone."""
+    """int32[B]: the context's oracle group, only for balanced minibatches."""
 
 
 class GoalSpace(NamedTuple):
-    """The sizes of a goal-conditioned setting that a learner needs to know."""
+    """The sizes of a goal-conditioned setting that a learner needs."""
 
     observation: int
     goal: int

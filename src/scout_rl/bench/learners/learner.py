@@ -1,11 +1,11 @@
 """The contract of a learner: pure functions of a pytree state.
 
-Pure functions of plain arrays can be compiled as one call and ``vmap``ped over runs. A learner sees episodes,
-never cells: it does not know of levels, contexts or rules.
+Pure functions of plain arrays can be compiled as one call and ``vmap``ped over runs. A learner sees episodes, never
+cells: it knows nothing of levels, contexts or rules.
 
-Two kinds of episodes exist, and a learner says which it learns from (``plays``). ``steps``: `Episodes` of unequal
-length from a simulator of pure functions, with what the policy remembered of each action (`StepLearner.act`).
-``goals``: `GoalEpisodes` of equal length from a simulator on the host (off_policy.py).
+There are two kinds of episodes, and ``plays`` names the kind that a learner learns from. ``steps``: `Episodes` of
+unequal length from a simulator of pure functions, with the memory of each action (`StepLearner.act`). ``goals``:
+`GoalEpisodes` of equal length from a simulator on the host (off_policy.py).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class State(NamedTuple):
     """What a learner carries from window to window."""
 
     learned: PyTree
-    """Parameters, moments, counters: everything that a checkpoint saves whole."""
+    """Parameters, moments and counters, which a checkpoint saves whole."""
     replay: Any = None
-    """The `Replay`, which a checkpoint saves in segments; None for a learner without one."""
+    """The `Replay`, which a checkpoint saves in segments; None if the learner has none."""
 
 
 class Update(NamedTuple):
@@ -39,10 +39,10 @@ class Update(NamedTuple):
 
 
 class Learner(Protocol):
-    """Hyper-parameters live in the (hashable) learner, what is learned in the state."""
+    """The learner is hashable and holds the hyper-parameters; the state holds what is learned."""
 
     plays: ClassVar[Plays]
-    """Which episodes it learns from."""
+    """The kind of episodes that it learns from."""
 
     def init(self, key: Array, space: GoalSpace | None, n_episodes: int) -> State:
         """Fresh parameters; ``space`` is for learners of goals, ``n_episodes`` the rollouts per window."""
@@ -53,7 +53,7 @@ class Learner(Protocol):
         ...
 
     def decide(self, policy: PyTree, rows: Array, key: Array) -> Array:
-        """The actions that held-out evaluations take, for a batch of inputs [B, ...]."""
+        """The actions of held-out evaluations, for a batch of inputs [B, ...]."""
         ...
 
     def sample(self, policy: PyTree, rows: Array, key: Array) -> Array:
@@ -69,5 +69,5 @@ class StepLearner(Learner, Protocol):
     """A learner of ``steps``."""
 
     def act(self, policy: PyTree, observation: Array, key: Array) -> Decision:
-        """Actions for a batch of observations [B, ...], and what the update will want to know about them."""
+        """Actions for a batch of observations [B, ...], and what the update needs to know about them."""
         ...

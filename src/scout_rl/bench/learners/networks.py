@@ -27,16 +27,16 @@ class Dense(eqx.Module):  # type: ignore[misc]
 
 
 class Layer(eqx.Module):  # type: ignore[misc]
-    """An affine map; weights and bias uniform within 1 / sqrt(inputs), as in the torch learners it stands beside."""
+    """An affine map; weights and bias uniform within 1 / sqrt(inputs), as in torch."""
 
     weight: Array
     bias: Array
 
     def __init__(self, n_in: int, n_out: int, key: Array) -> None:
         width = n_in**-0.5
-        of_weight, of_bias = jax.random.split(key)
-        self.weight = jax.random.uniform(of_weight, (n_in, n_out), jnp.float32, -width, width)
-        self.bias = jax.random.uniform(of_bias, (n_out,), jnp.float32, -width, width)
+        weight_key, bias_key = jax.random.split(key)
+        self.weight = jax.random.uniform(weight_key, (n_in, n_out), jnp.float32, -width, width)
+        self.bias = jax.random.uniform(bias_key, (n_out,), jnp.float32, -width, width)
 
     def __call__(self, x: Array) -> Array:
         """[..., n_in] to [..., n_out]."""
@@ -44,7 +44,7 @@ class Layer(eqx.Module):  # type: ignore[misc]
 
 
 class MLP(eqx.Module):  # type: ignore[misc]
-    """ReLU layers and a linear one; layer normalisation (without learned scale) before each ReLU as an option."""
+    """ReLU layers and a linear one; optional layer normalisation (without learned scale) before each ReLU."""
 
     layers: tuple[Layer, ...]
     layer_norm: bool = eqx.field(static=True)
@@ -70,7 +70,7 @@ def ensemble(n: int, sizes: tuple[int, ...], key: Array, layer_norm: bool = Fals
 def patches(x: Array) -> Array:
     """[..., w, h, c] to its 2x2 patches [..., w-1, h-1, 4c]: a 2x2 convolution is a ``Dense`` of these.
 
-    As fast as the convolution primitive on a CPU, and it takes any leading axes.
+    It is as fast as the convolution primitive on a CPU, and takes any leading axes.
     """
     w, h = x.shape[-3] - 1, x.shape[-2] - 1
     return jnp.concatenate([x[..., i : i + w, j : j + h, :] for i in (0, 1) for j in (0, 1)], axis=-1)
@@ -79,7 +79,7 @@ def patches(x: Array) -> Array:
 class GridActorCritic(eqx.Module):  # type: ignore[misc]
     """The paper's partial-view encoder and two heads: Conv 3-16-32 (2x2), MLP (128, 128), Tanh.
 
-    It takes the stock indices as they are: scaled to at most 1, DoorKey is learned more slowly.
+    It takes the stock indices unscaled: with indices scaled to at most 1, DoorKey is learned more slowly.
     """
 
     conv_1: Dense

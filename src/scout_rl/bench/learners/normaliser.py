@@ -1,4 +1,4 @@
-"""Running mean and deviation of inputs, merged a window at a time; part of the learner's state."""
+"""Running mean and deviation of inputs, updated once per window; part of the learner's state."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import jax.numpy as jnp
 
 Array = Any
 SMALLEST_DEVIATION = 0.01
-"""A coordinate that hardly moves is not blown up."""
+"""Keeps a coordinate that hardly changes from being blown up."""
 
 
 class Normaliser(NamedTuple):
-    """Of rows with n coordinates. Means and squared differences are merged: plain sums of squares would cancel in
-    float32, since positions vary by centimetres around a metre."""
+    """Statistics of rows with n coordinates.
+
+    Means and squared differences are merged. Plain sums of squares would cancel in float32, since positions vary by
+    centimetres around a metre.
+    """
 
     count: Array
     mean: Array
@@ -21,21 +24,21 @@ class Normaliser(NamedTuple):
     """Sum of squared differences from the mean."""
 
     def update(self, rows: Array) -> Normaliser:
-        """Take in rows [m, n]."""
+        """Add rows [m, n]."""
         m = jnp.float32(rows.shape[0])
         mean = rows.mean(0)
         squares = ((rows - mean) ** 2).sum(0)
         count = self.count + m
-        apart = mean - self.mean
+        difference = mean - self.mean
         return Normaliser(
-            count, self.mean + apart * m / count, self.squares + squares + apart**2 * self.count * m / count
+            count, self.mean + difference * m / count, self.squares + squares + difference**2 * self.count * m / count
         )
 
     @property
     def deviation(self) -> Array:
         """Standard deviation; 1 before the first rows."""
-        found = jnp.sqrt(self.squares / jnp.maximum(self.count, 1))
-        return jnp.where(self.count > 0, jnp.maximum(found, SMALLEST_DEVIATION), 1.0)
+        deviation = jnp.sqrt(self.squares / jnp.maximum(self.count, 1))
+        return jnp.where(self.count > 0, jnp.maximum(deviation, SMALLEST_DEVIATION), 1.0)
 
     def __call__(self, rows: Array, clip: float) -> Array:
         """Rows [..., n] with mean 0 and deviation 1, within ``clip``."""
@@ -43,5 +46,5 @@ class Normaliser(NamedTuple):
 
 
 def fresh(n: int) -> Normaliser:
-    """Of no rows yet: passes its input through, but for the clip."""
+    """Without rows: it only clips its input."""
     return Normaliser(jnp.float32(0), jnp.zeros(n, jnp.float32), jnp.zeros(n, jnp.float32))

@@ -1,7 +1,7 @@
 """What SAC and contrastive RL share: actor, exploration, entropy, inputs, replay, and the window's gradient steps.
 
-A learner of this kind sees goal-conditioned episodes. Its state is what is learned and the replay; ``update`` adds a
-window's episodes and takes its gradient steps in one compiled call. The critic is the subclass's.
+These learners see goal-conditioned episodes. Their state is what is learned and the replay. ``update`` adds a window's
+episodes and takes its gradient steps in one compiled call. Subclasses define the critic.
 
 The policy's input is a row: observation and goal side by side, float32[B, n + k].
 """
@@ -46,7 +46,7 @@ class Policy(NamedTuple):
     actor: MLP
     inputs: Inputs
     warm: Array
-    """bool: enough transitions were seen; before that every action is random."""
+    """bool: the replay has enough transitions; before that every action is random."""
 
 
 class Learned(NamedTuple):
@@ -58,7 +58,7 @@ class Learned(NamedTuple):
     """The critic's slow copy, or None."""
     log_alpha: Array
     moments: tuple[Any, Any, Any]
-    """Adam's, of actor, critic and entropy temperature."""
+    """Adam's moments of actor, critic and entropy temperature."""
     inputs: Inputs
     windows: Array
     """int32: windows learned from."""
@@ -77,7 +77,7 @@ class Noise(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class OffPolicy(ABC):
-    """The constants that both learners have; the defaults are the paper's table."""
+    """The constants of both learners; the defaults are the paper's table."""
 
     plays: ClassVar[Plays] = "goals"
 
@@ -86,33 +86,33 @@ class OffPolicy(ABC):
     gamma: float = 0.99
     batch: int = 256
     updates: int = 16
-    """Gradient steps a window."""
+    """Gradient steps per window."""
     warmup: int = 1000
     """Transitions before the first gradient step and the first action of the policy."""
     capacity: int = 400_000
-    """Transitions in the replay, rounded up to whole episodes (a window's at least)."""
+    """Transitions in the replay, rounded up to whole episodes, at least those of one window."""
     her: int = 4
-    """k of HER's future strategy: a share k / (k + 1) of a minibatch is relabelled. 0: no relabelling."""
+    """k of HER's future strategy: a share k / (k + 1) of a minibatch is relabelled; 0: none."""
     alpha: float = 0.2
     """Entropy temperature at the start; it is tuned towards the target entropy."""
     target_entropy: float = -1.0
-    """Of the policy, for each action coordinate."""
+    """The policy's target entropy per action coordinate."""
     random_action: float = 0.3
     """Probability of a uniformly random action."""
     random_hold: int = 1
-    """Steps for which a random action is held: small steps in changing directions lead nowhere."""
+    """Steps for which a random action is held; small steps in changing directions lead nowhere."""
     random_each: bool = False
-    """Each action coordinate is random or the policy's by its own coin: a gripper opens while the hand goes on."""
+    """Each action coordinate is random or the policy's independently; a gripper can open while the hand moves on."""
     action_noise: float = 0.2
-    """Deviation of the noise on the policy's own action."""
+    """Deviation of the noise on the policy's action."""
     clip_inputs: float = 5.0
     """Normalised inputs are cut at this many deviations."""
     normalise_until: int = 200
-    """Windows after which the normalisation is frozen; 0: inputs as they are."""
+    """Windows after which the normalisation is frozen; 0: no normalisation."""
     balanced: bool = False
     """Every oracle group has an equal share of each minibatch."""
     signal: Literal["td-error", "disagreement"] = "td-error"
-    """What ``update`` reports of each episode to rules that ask for a signal."""
+    """What ``update`` returns per episode for rules that use a signal."""
 
     @abstractmethod
     def init_critic(self, key: Array, space: GoalSpace) -> tuple[PyTree, PyTree]:
@@ -124,7 +124,7 @@ class OffPolicy(ABC):
 
     @abstractmethod
     def value(self, learned: Learned, observation: Array, action: Array, goal: Array) -> Array:
-        """What the actor maximises beside its entropy [B]."""
+        """[B]: what the actor maximises besides its entropy."""
 
     @abstractmethod
     def follow(self, critic: PyTree, target: PyTree) -> PyTree:
@@ -135,10 +135,10 @@ class OffPolicy(ABC):
         """float32[B]: the learner signal of un-relabelled episodes."""
 
     def init(self, key: Array, space: GoalSpace, n_episodes: int = 1) -> State:
-        """Fresh networks, moments and an empty replay with room for ``n_episodes`` at least."""
-        of_actor, of_critic = jax.random.split(key)
-        actor = MLP((space.observation + space.goal, *self.hidden, 2 * space.action), of_actor)
-        critic, target = self.init_critic(of_critic, space)
+        """Fresh networks and moments, and an empty replay for at least ``n_episodes``."""
+        actor_key, critic_key = jax.random.split(key)
+        actor = MLP((space.observation + space.goal, *self.hidden, 2 * space.action), actor_key)
+        critic, target = self.init_critic(critic_key, space)
         log_alpha = jnp.float32(math.log(self.alpha))
         adam = self._adam()
         inputs = Inputs(normaliser.fresh(space.observation), normaliser.fresh(space.goal))
@@ -170,9 +170,9 @@ class OffPolicy(ABC):
 
     def explore(self, policy: Policy, rows: Array, noise: Noise) -> Array:
         """Actions [B, m] for training, from one step's noise [B, ...]."""
-        own, _ = self._at(policy, rows).sample(noise.policy)
-        own = jnp.clip(own + noise.action, -1.0, 1.0)
-        return jnp.where(noise.random | ~policy.warm, noise.uniform, own)
+        action, _ = self._at(policy, rows).sample(noise.policy)
+        action = jnp.clip(action + noise.action, -1.0, 1.0)
+        return jnp.where(noise.random | ~policy.warm, noise.uniform, action)
 
     def decide(self, policy: Policy, rows: Array, key: Array = None) -> Array:
         """The deterministic policy's actions [B, m]."""
@@ -188,30 +188,32 @@ class OffPolicy(ABC):
         return self.distribution(policy.actor, policy.inputs, rows[:, :n], rows[:, n:])
 
     def distribution(self, actor: MLP, inputs: Inputs, observation: Array, goal: Array) -> Squashed:
-        """The policy's, for [..., n] observations and [..., k] goals."""
-        return squashed(actor(jnp.concatenate(self.seen(inputs, observation, goal), axis=-1)))
+        """The policy's distribution for observations [..., n] and goals [..., k]."""
+        return squashed(actor(jnp.concatenate(self.network_inputs(inputs, observation, goal), axis=-1)))
 
-    def seen(self, inputs: Inputs, observation: Array, goal: Array) -> tuple[Array, Array]:
-        """Observation and goal as the networks see them."""
+    def network_inputs(self, inputs: Inputs, observation: Array, goal: Array) -> tuple[Array, Array]:
+        """Observation and goal, normalised and clipped."""
         return inputs.observation(observation, self.clip_inputs), inputs.goal(goal, self.clip_inputs)
 
     def update(
         self, state: State, episodes: GoalEpisodes, key: Array, *, n_groups: int = 1, with_signal: bool = False
     ) -> Update:
-        """Learn from one window's episodes; the signal is taken before the gradient steps, 0 if not asked for."""
-        of_signal, of_steps = jax.random.split(key)
+        """Learn from one window's episodes; the signal is from before the gradient steps, 0 without ``with_signal``."""
+        signal_key, steps_key = jax.random.split(key)
         learned = state.learned
         filled = replay.add(state.replay, episodes)
         if self.normalise_until:
-            met = jax.lax.cond(learned.windows < self.normalise_until, _meet, lambda i, _: i, learned.inputs, episodes)
-            learned = learned._replace(inputs=met)
+            thawed = learned.windows < self.normalise_until
+            learned = learned._replace(
+                inputs=jax.lax.cond(thawed, _update, lambda inputs, _: inputs, learned.inputs, episodes)
+            )
         n_episodes, horizon = episodes.action.shape[:2]
-        signal = self.signals(learned, episodes, of_signal) if with_signal else jnp.zeros(n_episodes, jnp.float32)
+        signal = self.signals(learned, episodes, signal_key) if with_signal else jnp.zeros(n_episodes, jnp.float32)
         learned = learned._replace(windows=learned.windows + 1)
 
         def steps(learned: Learned) -> tuple[Learned, dict[str, Array]]:
-            keys = jax.random.split(of_steps, self.updates)
-            batches = jax.vmap(lambda key: self.minibatch(filled, n_groups, key))(keys)  # at once: fewer, larger draws
+            keys = jax.random.split(steps_key, self.updates)
+            batches = jax.vmap(lambda key: self.minibatch(filled, n_groups, key))(keys)  # fewer, larger draws
 
             def step(learned: Learned, now: tuple[Transitions, Array]) -> tuple[Learned, dict[str, Array]]:
                 return self.gradient_step(learned, *now)
@@ -229,16 +231,16 @@ class OffPolicy(ABC):
         return replay.sample(filled, jax.random.fold_in(key, 0), self.batch, self.her, n_groups if self.balanced else 0)
 
     def gradient_step(self, learned: Learned, batch: Transitions, key: Array) -> tuple[Learned, dict[str, Array]]:
-        """Critic, actor, entropy temperature, slow copy: one Adam step each."""
-        of_critic, of_actor = jax.random.split(jax.random.fold_in(key, 1))
+        """One Adam step of critic, actor and entropy temperature, and a step of the slow copy."""
+        critic_key, actor_key = jax.random.split(jax.random.fold_in(key, 1))
         adam = self._adam()
-        loss = lambda critic: self.critic_loss(learned, critic, batch, of_critic)  # noqa: E731
+        loss = lambda critic: self.critic_loss(learned, critic, batch, critic_key)  # noqa: E731
         gradient, numbers = jax.grad(loss, has_aux=True)(learned.critic)
         change, critic_moments = adam.update(gradient, learned.moments[1])
         critic = optax.apply_updates(learned.critic, change)
         learned = learned._replace(critic=critic)
 
-        noise = jax.random.normal(of_actor, batch.action.shape)
+        noise = jax.random.normal(actor_key, batch.action.shape)
         gradient, log_probability = jax.grad(self.actor_loss, argnums=1, has_aux=True)(
             learned, learned.actor, batch, noise
         )
@@ -271,8 +273,8 @@ class OffPolicy(ABC):
         return optax.adam(self.learning_rate)
 
 
-def _meet(inputs: Inputs, episodes: GoalEpisodes) -> Inputs:
-    """Take a window's observations, achieved and desired goals into the statistics."""
+def _update(inputs: Inputs, episodes: GoalEpisodes) -> Inputs:
+    """Add a window's observations, achieved and desired goals to the statistics."""
     n, steps, width = episodes.achieved.shape
     desired = jnp.broadcast_to(episodes.goal[:, None], (n, steps, width))
     goals = jnp.concatenate([episodes.achieved, desired]).reshape(-1, width)

@@ -1,15 +1,14 @@
 """Proximal policy optimisation on whole episodes of unequal length: the paper's MiniGrid learner.
 
-Adapted to windows of episodes, the departures from CleanRL's ``ppo.py`` are:
+It differs from CleanRL's ``ppo.py``:
 
 - Reward: 1 at success, 0 otherwise (``reward="success"``). With the paper's success-1 (``reward="cost"``: -1
-  a step until success) values reach -100 and drown the policy's gradient: on ``doorkey``, seed 40, levels
+  per step until success) values reach -100 and drown the policy's gradient. On ``doorkey``, seed 40, levels
   drawn uniformly, held-out success after 100 windows was 0.30, against 0.91 with 1 at success.
-- Episodes end at success or at the time limit, one for each rollout; nothing is carried into the next window.
-  At the time limit the value of the last observation is bootstrapped, since the limit is no part of what the
-  policy sees.
+- Episodes end at success or at the time limit, one per rollout; nothing is carried into the next window. At the
+  time limit the value of the last observation is bootstrapped, since the policy does not see the limit.
 - A window's n valid steps are split into ceil(n / minibatch) minibatches of equal size, so that no Adam step
-  is taken on a handful of left-over steps.
+  is taken on a few left-over steps.
 - The value loss is not clipped and the learning rate is constant.
 """
 
@@ -30,7 +29,7 @@ from scout_rl.bench.learners.networks import GridActorCritic
 
 Array = Any
 METRICS = ("policy_loss", "value_loss", "entropy", "clip_fraction", "kl")
-"""What ``Update.metrics`` holds: means over the window's gradient steps, each taken before its step."""
+"""The keys of ``Update.metrics``: means over the window's gradient steps, each from before its step."""
 
 
 class PPOState(NamedTuple):
@@ -41,14 +40,14 @@ class PPOState(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What the behaviour policy thought when it acted."""
+    """The behaviour policy's log-probability and value of an action."""
 
     log_probability: Array
     value: Array
 
 
 class Targets(NamedTuple):
-    """What the update fits, for each step [T, B]; 0 where the step is not valid."""
+    """What the update fits, per step [T, B]; 0 for invalid steps."""
 
     advantage: Array
     value: Array
@@ -56,7 +55,7 @@ class Targets(NamedTuple):
 
 
 class Minibatch(NamedTuple):
-    """A flat batch of steps; those with weight 0 count for nothing (padding, or after an episode's end)."""
+    """A flat batch of steps; those of weight 0 (padding, or after an episode's end) are ignored."""
 
     observation: Array
     action: Array
@@ -68,7 +67,7 @@ class Minibatch(NamedTuple):
 
 @dataclass(frozen=True)
 class PPO:
-    """The paper's constants (its learner table); hashable, so it can be a static argument of ``jax.jit``."""
+    """The paper's learner table; hashable, so that it can be a static argument of ``jax.jit``."""
 
     plays: ClassVar[Plays] = "steps"
 
@@ -86,8 +85,8 @@ class PPO:
     """``success``: 1 at success and 0 before. ``cost``: 0 at success and -1 before, the paper's success-1."""
 
     row_fractions: tuple[float, ...] = (0.25, 0.5, 1.0)
-    """A minibatch is computed on the smallest of these fractions of its rows that holds it: a good policy's
-    window is shorter than one minibatch. Under ``vmap`` all are computed, so take ``(1.0,)`` there."""
+    """A minibatch is computed on the smallest of these fractions of its rows that holds it, since a good policy's
+    window is shorter than one minibatch. Under ``vmap`` all are computed: use ``(1.0,)`` there."""
 
     def init(self, key: Array, space: GoalSpace | None = None, n_episodes: int = 1) -> State:
         """Fresh networks and Adam moments."""
@@ -106,7 +105,7 @@ class PPO:
         return Decision(action, Memory(_log_probability(logits, action), value))
 
     def decide(self, policy: GridActorCritic, rows: Array, key: Array) -> Array:
-        """A sampled action in evaluation too: an argmax loops under a partial view."""
+        """Sampled actions in evaluations too: an argmax policy loops under a partial view."""
         return self.act(policy, rows, key).action
 
     sample = decide

@@ -1,4 +1,4 @@
-"""A learner's state as named arrays, and back: what a checkpoint stores."""
+"""A learner's state as named arrays for a checkpoint, and back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def named(state: PyTree) -> dict[str, NDArray[Any]]:
 
 
 def restored(like: PyTree, arrays: dict[str, NDArray[Any]]) -> PyTree:
-    """A state of the shape and types of ``like``, or a sentence that names the leaf that does not fit."""
+    """A state with the shapes and types of ``like``; a ``ValueError`` names an array that does not fit."""
     leaves, shape = jax.tree_util.tree_flatten_with_path(like)
     if len(leaves) != len(arrays):
         raise ValueError(f"the checkpoint's learner has {len(arrays)} arrays, this learner {len(leaves)}")

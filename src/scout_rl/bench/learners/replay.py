@@ -1,8 +1,8 @@
 """Replay of goal-conditioned episodes with hindsight relabelling (HER, strategy *future*), as a pytree.
 
-Whole episodes lie in a ring of fixed size, so that a future state of the same episode is an index away and no sample
-can cross an episode's end. ``add`` and ``sample`` are pure: a compiled window writes into a donated ring in place, and
-runs can be ``vmap``ped.
+Whole episodes lie in a ring of fixed size. So a future state of the same episode is an index away, and no sample can
+cross an episode's end. ``add`` and ``sample`` are pure: a compiled window writes into a donated ring in place, and runs
+can be ``vmap``ped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = Any
 
 
 class Replay(NamedTuple):
-    """A ring of episodes; those from number ``total - size`` to ``total - 1`` are in it."""
+    """A ring of episodes; it holds the numbers ``total - size`` to ``total - 1``."""
 
     episodes: GoalEpisodes
     """Arrays [capacity, ...]; episode number i lies at i modulo the capacity."""
@@ -32,7 +32,7 @@ class Replay(NamedTuple):
 
     @property
     def size(self) -> Array:
-        """Episodes that are in it."""
+        """Episodes in the ring."""
         return jnp.minimum(self.total, self.capacity)
 
 
@@ -44,16 +44,16 @@ class Transitions(NamedTuple):
     next_observation: Array
     goal: Array
     hindsight: Array
-    """What the episode achieves at ``future``: the goal of relabelled transitions."""
+    """The goal that the episode achieves at ``future``; the goal of relabelled transitions."""
     reward: Array
     """0 where the next state is within the radius of the goal, else -1."""
     relabelled: Array
-    """bool: the goal is one that the episode achieved later."""
+    """bool: the goal is one that the episode achieves later."""
     episode: Array
-    """int32: the place in the ring that the transition comes from."""
+    """int32: the transition's place in the ring."""
     step: Array
     future: Array
-    """int32: the step whose achieved goal a relabelled transition has, ``step + 1`` to the episode's end."""
+    """int32: the step of ``hindsight``, from ``step + 1`` to the episode's end."""
 
 
 def empty(capacity: int, horizon: int, observation: int, goal: int, action: int) -> Replay:
@@ -74,7 +74,7 @@ def empty(capacity: int, horizon: int, observation: int, goal: int, action: int)
 
 
 def add(replay: Replay, episodes: GoalEpisodes) -> Replay:
-    """Put a window's episodes into the ring, over the oldest."""
+    """Write a window's episodes over the oldest."""
     n = episodes.goal.shape[0]
     if n > replay.capacity:
         raise ValueError(f"a window of {n} episodes does not fit into a replay of {replay.capacity} episodes")
@@ -86,8 +86,8 @@ def add(replay: Replay, episodes: GoalEpisodes) -> Replay:
 def sample(replay: Replay, key: Array, n: int, k: int, n_groups: int = 0) -> Transitions:
     """Draw n transitions uniformly, each relabelled with probability k / (k + 1).
 
-    A relabelled goal is what the episode achieves at a step drawn uniformly from those after the transition's start.
-    With ``n_groups``, every group has n / n_groups rows; a group without an episode cedes its rows to the others.
+    A relabelled goal is achieved by the episode at a step drawn uniformly from those after the transition's start.
+    With ``n_groups``, every group has n / n_groups rows; the others share the rows of a group without episodes.
     """
     choose, at, later, switch = jax.random.split(key, 4)
     episodes = replay.episodes
@@ -114,7 +114,7 @@ def sample(replay: Replay, key: Array, n: int, k: int, n_groups: int = 0) -> Tra
 
 
 def reward(achieved: Array, goal: Array, radius: Array) -> Array:
-    """The sparse success-1: 0 within the radius, else -1."""
+    """Sparse, success - 1: 0 within the radius, else -1."""
     distance = jnp.sqrt(jnp.sum((achieved - goal) ** 2, axis=-1))
     return -(distance > radius).astype(jnp.float32)
 
@@ -125,13 +125,13 @@ def _below(draw: Array, n: Array) -> Array:
 
 
 def _balanced(replay: Replay, draw: Array, n_groups: int) -> Array:
-    """Places in the ring: row i takes a group by its position, then an episode of it uniformly."""
-    there = jnp.arange(replay.capacity) < replay.size
-    member = there & (replay.episodes.group[None] == jnp.arange(n_groups)[:, None])
-    upto = jnp.cumsum(member, axis=1)
-    count = upto[:, -1]
+    """Places in the ring: row i determines a group, and the draw an episode of it."""
+    filled = jnp.arange(replay.capacity) < replay.size
+    member = filled & (replay.episodes.group[None] == jnp.arange(n_groups)[:, None])
+    count_up_to = jnp.cumsum(member, axis=1)
+    count = count_up_to[:, -1]
     present = jnp.argsort(count == 0, stable=True)  # groups with episodes first, in their order
     n_present = jnp.maximum((count > 0).sum(), 1)
     group = present[jnp.arange(len(draw)) * n_present // len(draw)]
     rank = _below(draw, count[group])
-    return jax.vmap(lambda g, r: jnp.searchsorted(upto[g], r + 1))(group, rank).astype(jnp.int32)
+    return jax.vmap(lambda g, r: jnp.searchsorted(count_up_to[g], r + 1))(group, rank).astype(jnp.int32)

@@ -1,11 +1,11 @@
 """Soft actor-critic with hindsight relabelling: the paper's learner for mazes and manipulation.
 
-Departures from CleanRL's ``sac_continuous_action.py``, all of them the setting's or the paper's:
+It differs from CleanRL's ``sac_continuous_action.py`` as the setting or the paper asks:
 
 - Goal-conditioned minibatches from whole episodes (HER, future), reward 0 at success and -1 before. Episodes do not end
-  at success and the time limit is no part of what the policy sees, so every target bootstraps.
-- Inputs are normalised (statistics frozen after ``normalise_until`` windows). Raw, Fetch learns nothing.
-- A window of ``updates`` gradient steps after 16 rollouts; the actor takes one step with each of the critic's.
+  at success and the policy does not see the time limit, so every target bootstraps.
+- Inputs are normalised (statistics frozen after ``normalise_until`` windows). With raw inputs Fetch learns nothing.
+- ``updates`` gradient steps per window, after its rollouts; the actor takes one step with each of the critic's.
 - Options for the RFCL comparison: more critics, targets from a random subset of them, layer normalisation.
 """
 
@@ -24,7 +24,7 @@ from scout_rl.bench.learners.replay import Transitions, reward
 
 Array = Any
 SIGNAL_ROWS = 4096
-"""Transitions of un-relabelled episodes that the signal is computed on at once."""
+"""Un-relabelled transitions per chunk of the signal's computation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +35,11 @@ class SAC(OffPolicy):
     """Rate at which the target critics follow."""
     critics: int = 2
     subset: int = 2
-    """Critics, drawn anew each step, whose minimum is the target; with fewer than all the actor follows their mean."""
+    """Critics drawn at each step; their minimum is the target. If fewer than all, the actor follows the mean of all."""
     layer_norm: bool = False
-    """In the critics."""
+    """Layer normalisation in the critics."""
     clip_targets: bool = False
-    """No target below -1 / (1 - gamma), the value of never succeeding, nor above 0, that of success for ever."""
+    """Clip targets to -1 / (1 - gamma), the value of never succeeding, and 0, the value of lasting success."""
 
     def __post_init__(self) -> None:
         if self.clip_targets and self.gamma == 1:
@@ -48,26 +48,26 @@ class SAC(OffPolicy):
             raise ValueError(f"subset is {self.subset}, but must be from 1 to critics, which is {self.critics}")
 
     def init_critic(self, key: Array, space: GoalSpace) -> tuple[MLP, MLP]:
-        """Stacked critics, and equal targets."""
+        """Stacked critics, and target critics equal to them."""
         sizes = (space.observation + space.goal + space.action, *self.hidden, 1)
         critic = ensemble(self.critics, sizes, key, self.layer_norm)
         return critic, jax.tree.map(jnp.copy, critic)
 
     def values(self, learned: Learned, critic: MLP, observation: Array, action: Array, goal: Array) -> Array:
         """[critics, B]."""
-        rows = jnp.concatenate([*self.seen(learned.inputs, observation, goal), action], axis=-1)
+        rows = jnp.concatenate([*self.network_inputs(learned.inputs, observation, goal), action], axis=-1)
         rows = jnp.broadcast_to(rows, (*critic.layers[0].bias.shape[:1], *rows.shape))  # else XLA transposes weights
-        return jax.vmap(lambda one, rows: one(rows)[..., 0])(critic, rows)
+        return jax.vmap(lambda network, rows: network(rows)[..., 0])(critic, rows)
 
     def targets(self, learned: Learned, batch: Transitions, key: Array) -> Array:
-        """r + gamma * (min Q' - alpha * log pi), the next action drawn from the policy."""
-        of_action, of_subset = jax.random.split(key)
+        """r + gamma * (min Q' - alpha * log pi), with the next action drawn from the policy."""
+        action_key, subset_key = jax.random.split(key)
         policy = self.distribution(learned.actor, learned.inputs, batch.next_observation, batch.goal)
-        action, log_probability = policy.sample(jax.random.normal(of_action, batch.action.shape))
+        action, log_probability = policy.sample(jax.random.normal(action_key, batch.action.shape))
         slow = learned.target
         if self.subset < self.critics:
-            chosen = jax.random.choice(of_subset, self.critics, (self.subset,), replace=False)
-            slow = jax.tree.map(lambda a: a[chosen], slow)
+            members = jax.random.choice(subset_key, self.critics, (self.subset,), replace=False)
+            slow = jax.tree.map(lambda a: a[members], slow)
         least = self.values(learned, slow, batch.next_observation, action, batch.goal).min(0)
         target = batch.reward + self.gamma * (least - jnp.exp(learned.log_alpha) * log_probability)
         return jnp.clip(target, -1.0 / (1.0 - self.gamma), 0.0) if self.clip_targets else target
@@ -80,7 +80,7 @@ class SAC(OffPolicy):
         return error, {"critic_loss": error, "value": values.mean()}
 
     def value(self, learned: Learned, observation: Array, action: Array, goal: Array) -> Array:
-        """The least of the critics, or their mean where targets take a subset."""
+        """The least of the critics, or their mean if targets take a subset."""
         values = self.values(learned, learned.critic, observation, action, goal)
         return values.mean(0) if self.subset < self.critics else values.min(0)
 
@@ -118,5 +118,5 @@ class SAC(OffPolicy):
         def shaped(a: Array) -> Array:
             return jnp.swapaxes(a.reshape(n, chunks, size, *a.shape[2:]), 0, 1).reshape(chunks, n * size, *a.shape[2:])
 
-        found = jax.lax.map(one_chunk, (*map(shaped, rows), jax.random.split(key, chunks)))
-        return found.reshape(chunks, n, size).mean((0, 2))
+        signals_by_chunk = jax.lax.map(one_chunk, (*map(shaped, rows), jax.random.split(key, chunks)))
+        return signals_by_chunk.reshape(chunks, n, size).mean((0, 2))

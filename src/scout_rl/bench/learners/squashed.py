@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 Array = Any
 LOG_DEVIATION = (-5.0, 2.0)
-"""Range of the logarithm of the Gaussian's deviation; the network's output is squashed into it."""
+"""Range of the Gaussian's log-deviation; the network's output is squashed into it."""
 
 
 class Squashed(NamedTuple):
@@ -20,7 +20,7 @@ class Squashed(NamedTuple):
     log_deviation: Array
 
     def mode(self) -> Array:
-        """tanh of the mean: what a deterministic policy does."""
+        """tanh of the mean: the deterministic policy's action."""
         return jnp.tanh(self.mean)
 
     def sample(self, noise: Array) -> tuple[Array, Array]:
@@ -32,7 +32,7 @@ class Squashed(NamedTuple):
 
 
 def squashed(output: Array) -> Squashed:
-    """From a network's 2m outputs: means, then log-deviations before their squashing."""
+    """From a network's 2m outputs: means, then log-deviations before squashing."""
     mean, raw = jnp.split(output, 2, axis=-1)
     low, high = LOG_DEVIATION
     return Squashed(mean, low + 0.5 * (high - low) * (jnp.tanh(raw) + 1))

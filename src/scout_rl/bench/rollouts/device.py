@@ -1,4 +1,4 @@
-"""Cells to episodes: a policy and a batch of pure-function environments in one compiled loop."""
+"""Cells to episodes: a policy and a batch of pure simulators in one compiled loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scout_rl.bench.learners.episodes import Decision, Episodes
 Array = Any
 PyTree = Any
 LONGEST_CHUNK = 40
-"""At most so many steps between two looks at whether every episode is over."""
+"""The most steps between two checks of whether all episodes are over."""
 
 
 class PureSimulator(Protocol):
@@ -21,7 +21,7 @@ class PureSimulator(Protocol):
 
     @property
     def max_steps(self) -> int:
-        """The time limit, counted from the start, whatever its level."""
+        """The time limit in steps, counted from the start of any level."""
         ...
 
     def observe(self, state: Any) -> Array:
@@ -29,12 +29,12 @@ class PureSimulator(Protocol):
         ...
 
     def step(self, state: Any, action: Array) -> tuple[Any, Any]:
-        """The next state, and a transition: ``observation``, ``success``, ``terminated``, ``truncated``."""
+        """The next state, and a `StepResult`: ``observation``, ``success``, ``terminated``, ``truncated``."""
         ...
 
 
 class _Live(NamedTuple):
-    """What one step hands to the next."""
+    """What one step passes to the next."""
 
     state: PyTree
     observation: Array
@@ -47,10 +47,10 @@ Act = Callable[[Array, Array], Decision]
 
 
 def rollout(simulator: PureSimulator, act: Act, starts: PyTree, key: Array) -> Episodes:
-    """One episode from each start, to its success or its time limit.
+    """One episode per start, to its success or its time limit.
 
-    The loop stops as soon as all episodes are over (looked at once a chunk), so short episodes cost
-    little although the buffer has room for the full horizon.
+    The loop stops when all episodes are over (checked once per chunk), so short episodes cost little although the
+    buffer has room for the full time limit.
     """
     live = _begin(simulator, starts, key)
     chunk = max(d for d in range(1, LONGEST_CHUNK + 1) if simulator.max_steps % d == 0)
@@ -78,7 +78,7 @@ def rollout(simulator: PureSimulator, act: Act, starts: PyTree, key: Array) -> E
 
 
 def succeeds(simulator: PureSimulator, act: Act, starts: PyTree, key: Array) -> Array:
-    """bool[B]: which episodes succeed; the same episodes as ``rollout``'s, without keeping their steps."""
+    """bool[B]: which episodes succeed. They are those of ``rollout``, but their steps are not kept."""
     live = _begin(simulator, starts, key)
 
     def running(carry: tuple[Array, _Live, Array]) -> Array:
@@ -102,7 +102,7 @@ def _begin(simulator: PureSimulator, starts: PyTree, key: Array) -> _Live:
 def _step(simulator: PureSimulator, act: Act, live: _Live) -> tuple[_Live, Decision, Array]:
     key, action_key = jax.random.split(live.key)
     decision = act(live.observation, action_key)
-    state, transition = jax.vmap(simulator.step)(live.state, decision.action)
-    success = transition.success & live.alive
-    alive = live.alive & ~transition.terminated & ~transition.truncated
-    return _Live(state, transition.observation, alive, key), decision, success
+    state, result = jax.vmap(simulator.step)(live.state, decision.action)
+    success = result.success & live.alive
+    alive = live.alive & ~result.terminated & ~result.truncated
+    return _Live(state, result.observation, alive, key), decision, success

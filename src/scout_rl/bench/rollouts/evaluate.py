@@ -1,7 +1,8 @@
-"""Held-out evaluation: contexts that were never trained on, from the target start. There is no level argument."""
+"""Held-out evaluation: contexts that were never trained on, always from the target start."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,28 +18,28 @@ from scout_rl.bench.settings.bank import BankPart
 from scout_rl.bench.settings.settings import Setting
 
 EVALUATION_KEY = 7
-"""Of the sampled policy, the same at every evaluation of every run, so that curves differ by what was learned."""
+"""Random key of sampled policies, the same at every evaluation of every run."""
 
 
 class Evaluation(NamedTuple):
-    """The outcome of every held-out context, once each, and its mean by group."""
+    """The outcome of every held-out context, and the mean by group."""
 
     outcomes: NDArray[np.bool_]
     groups: dict[str, float]
 
     @property
     def success(self) -> float:
-        """Over all contexts."""
+        """The mean over all contexts."""
         return float(self.outcomes.mean())
 
     @property
     def worst(self) -> float:
-        """Over the groups."""
+        """The lowest mean of a group."""
         return min(self.groups.values())
 
 
 def evaluator(family: Family, setting: Setting, part: BankPart, learner: Learner) -> Callable[[Any], Evaluation]:
-    """Compile the evaluation of this setting; the result takes a learner's state."""
+    """A compiled evaluation of this setting; it takes a learner's state."""
     outcomes = {"steps": _on_device, "goals": _on_host}[learner.plays](family, setting, part, learner)
     return lambda state: by_group(setting, part, outcomes(state))
 
@@ -50,9 +51,8 @@ def _on_device(family: Any, setting: Setting, part: BankPart, learner: Any) -> C
 
     def outcomes(state: Any) -> Any:
         policy = learner.policy(state)
-        return succeeds(
-            simulator, lambda seen, key: learner.act(policy, seen, key), starts, jax.random.key(EVALUATION_KEY)
-        )
+        key = jax.random.key(EVALUATION_KEY)
+        return succeeds(simulator, functools.partial(learner.act, policy), starts, key)
 
     compiled = jax.jit(outcomes)
     return lambda state: np.asarray(compiled(state))
@@ -72,6 +72,6 @@ def _on_host(family: Any, setting: Setting, part: BankPart, learner: Learner) ->
 
 
 def by_group(setting: Setting, part: BankPart, outcomes: NDArray[np.bool_]) -> Evaluation:
-    """Split outcomes by the evaluation groups, in the setting's order."""
+    """The outcomes with their means by evaluation group, in the setting's order."""
     means = [float(outcomes[part.evaluation_group == g].mean()) for g in range(len(setting.groups))]
     return Evaluation(outcomes, dict(zip((group.name for group in setting.groups), means, strict=True)))

@@ -1,7 +1,7 @@
-"""A policy in stock environments, all stepped together, with the action noise of our own rollouts.
+"""A policy in stock environments, all stepped together, with the action noise of our rollouts.
 
-The noise of an action depends on the key, the step and the batch. Here they are those of `rollout.succeeds`, so the
-same views give the same actions, and every outcome must be the same as ours.
+The noise of an action depends on the key, the step and the batch. They are the same as in `device.succeeds`, so equal
+observations give equal actions, and every outcome must equal ours.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Choose = Callable[[Any, Any], NDArray[Any]]
 
 
 class Frame(NamedTuple):
-    """After a step, which episodes still run and which have succeeded."""
+    """After a step: which episodes still run, which have succeeded, the actions and the observations."""
 
     alive: NDArray[np.bool_]
     success: NDArray[np.bool_]
     actions: NDArray[Any]
     observation: Any
-    """[envs, ...], an array or a dict of them."""
+    """[envs, ...], an array or a dict of arrays."""
 
 
 def lockstep(
@@ -42,30 +42,30 @@ def lockstep(
     while alive.any():
         key, action_key = jax.random.split(key)
         actions = choose(observation, action_key)
-        seen_by = list(unstacked(observation))
+        next_observations = list(unstacked(observation))
         for i in map(int, np.flatnonzero(alive)):
-            seen = envs[i].step(actions[i])
-            seen_by[i] = seen.observation
-            success[i] |= seen.success
-            alive[i] = not seen.over
-        observation = stacked(seen_by)
+            result = envs[i].step(actions[i])
+            next_observations[i] = result.observation
+            success[i] |= result.success
+            alive[i] = not result.over
+        observation = stacked(next_observations)
         watch(Frame(alive.copy(), success.copy(), actions, observation))
     return success
 
 
 class Comparison(NamedTuple):
-    """The stock environments' outcomes, and where ours would have shown the policy something else."""
+    """The stock environments' outcomes, and the steps at which ours differs."""
 
     success: NDArray[np.bool_]
     differs_at: NDArray[np.int64]
-    """The first step after which our simulator, given the same actions, shows another view or another outcome;
-    0: at the start; -1: nowhere."""
+    """The first step after which our simulator shows another observation or outcome for the same actions.
+    0: at the start; -1: never."""
 
 
 def compare(
     choose: Choose, envs: Sequence[StockEnv], simulator: BatchSimulator, starts: Mapping[str, NDArray[Any]]
 ) -> Comparison:
-    """Play the contexts' own stock starts, and feed the same actions to our simulator from ``starts``."""
+    """Play the contexts from their stock starts, and the same actions in our simulator from ``starts``."""
     first = [env.reset() for env in envs]
     state = simulator.reset_to(starts)
     differs_at = np.where(_rows_differ(stacked(first), simulator.observe(state)), 0, -1)
@@ -77,27 +77,27 @@ def compare(
         t += 1
         succeeded = succeeded | (np.asarray(ours.success) & was_alive)
         over = np.asarray(ours.terminated) | np.asarray(ours.truncated)
-        other = _rows_differ(frame.observation, ours.observation)
-        other |= (succeeded != frame.success) | (over == frame.alive)
-        differs_at[was_alive & other & (differs_at < 0)] = t
+        differs = _rows_differ(frame.observation, ours.observation)
+        differs |= (succeeded != frame.success) | (over == frame.alive)
+        differs_at[was_alive & differs & (differs_at < 0)] = t
         was_alive = frame.alive
 
     success = lockstep(choose, envs, first, watch)
     return Comparison(success, differs_at)
 
 
-def stacked(seen: Sequence[Any]) -> Any:
-    """Observations of n environments, arrays or dicts of arrays, as one with a leading axis of n."""
-    if isinstance(seen[0], Mapping):
-        return {name: np.stack([one[name] for one in seen]) for name in seen[0]}
-    return np.stack(seen)
+def stacked(observations: Sequence[Any]) -> Any:
+    """Observations of n environments (arrays or dicts of arrays) as one with a leading axis of n."""
+    if isinstance(observations[0], Mapping):
+        return {name: np.stack([observation[name] for observation in observations]) for name in observations[0]}
+    return np.stack(observations)
 
 
-def unstacked(seen: Any) -> Sequence[Any]:
-    """The inverse."""
-    if not isinstance(seen, Mapping):
-        return list(seen)
-    names, arrays = list(seen), list(seen.values())
+def unstacked(observations: Any) -> Sequence[Any]:
+    """The inverse of ``stacked``."""
+    if not isinstance(observations, Mapping):
+        return list(observations)
+    names, arrays = list(observations), list(observations.values())
     return [dict(zip(names, row, strict=True)) for row in zip(*arrays, strict=True)]
 
 

@@ -1,6 +1,6 @@
-"""A film of a policy from chosen cells: a tile a cell, contexts in rows and levels in columns, all played together.
+"""A film of a policy from some cells: one tile per cell, contexts in rows, levels in columns, all played together.
 
-The pictures are the stock environment's own. Needs the ``video`` extra.
+The stock environment draws the pictures. Needs the ``video`` extra.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from scout_rl.bench.rollouts.lockstep import Choose, Frame, lockstep
 SUFFIXES = (".gif", ".mp4")
 PER_SECOND = 8
 LAST_SECONDS = 2
-"""How long the end stands still."""
+"""How long the last frame is shown."""
 MOST_FRAMES = 240
-"""Of longer films every second frame is dropped, and only every second step is rendered from there on."""
+"""When a film gets longer, every second frame is dropped, and then only every second step is rendered."""
 STRIP, WIDTH = 30, 176
-"""Pixels of a tile's caption: its height, and the least width that holds the words."""
+"""Pixels of a tile's caption: its height and its least width."""
 RUNNING, SUCCEEDED, FAILED = (70, 70, 78), (24, 120, 62), (160, 44, 44)
 
 Image = NDArray[np.uint8]
 
 
 class Shown(NamedTuple):
-    """One tile: an environment that has been restored to its cell, what it shows, and what to call it."""
+    """One tile: an environment restored to its cell, its first observation, and the tile's name."""
 
     env: StockEnv
     first: Any
@@ -39,7 +39,7 @@ class Shown(NamedTuple):
 
 @dataclass
 class _Tile:
-    """A cell's latest picture and how its episode stands."""
+    """A cell's latest picture and the state of its episode."""
 
     name: str
     picture: Image
@@ -48,7 +48,7 @@ class _Tile:
     news: str = "start"
 
     def drawn(self) -> Image:
-        """Picture with the caption strip above it."""
+        """The picture below its caption."""
         from PIL import Image as Pillow
         from PIL import ImageDraw
 
@@ -95,7 +95,7 @@ def film(choose: Choose, rows: Sequence[Sequence[Shown]], path: Path) -> NDArray
 
 
 def check_path(path: Path) -> None:
-    """Refuse what cannot be written, before anything is played."""
+    """Refuse a path that cannot be written, before anything is played."""
     if path.suffix not in SUFFIXES:
         raise ValueError(f"a video is a {' or a '.join(SUFFIXES)} file, not {path.name!r}")
     try:
@@ -107,7 +107,7 @@ def check_path(path: Path) -> None:
 
 
 def _sheet(tiles: Sequence[_Tile], n_rows: int) -> Image:
-    """All tiles, as large as the largest, a margin between them; even numbers of pixels, as mp4 wants them."""
+    """All tiles at the size of the largest, with margins; even numbers of pixels, which mp4 needs."""
     n = len(tiles) // n_rows
     drawn = [tile.drawn() for tile in tiles]
     height, width = (max(d.shape[axis] for d in drawn) + 6 for axis in (0, 1))

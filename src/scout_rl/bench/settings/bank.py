@@ -1,4 +1,4 @@
-"""ContextBank: the contexts of a setting, their split, their two labels, and a hash of it all."""
+"""ContextBank: the contexts of a setting, their split, their two labels, and a hash of all of it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class BankPart:
 
     contexts: Mapping[str, NDArray[Any]]
     oracle_group: NDArray[np.int64]
-    """What an oracle rule may see, and metrics never read."""
+    """For oracle rules; metrics never read it."""
     evaluation_group: NDArray[np.int64]
-    """What metrics split by, and rules never see."""
+    """For metrics; rules never see it."""
 
     def __len__(self) -> int:
         return len(self.oracle_group)
@@ -39,7 +39,7 @@ class BankPart:
 
 @dataclass(frozen=True, eq=False)
 class ContextBank:
-    """The finite set of contexts of a setting; read-only arrays with one row a context."""
+    """The finite set of contexts of a setting; read-only arrays with one row per context."""
 
     contexts: Mapping[str, NDArray[Any]]
     """Named arrays [contexts, ...]."""
@@ -80,12 +80,12 @@ class ContextBank:
 
     @property
     def train(self) -> BankPart:
-        """The contexts that rules allocate and learners train on."""
+        """The contexts that rules choose from and learners train on."""
         return self._part(~self.is_held_out)
 
     @property
     def held_out(self) -> BankPart:
-        """The contexts that evaluation uses, at level 0 only."""
+        """The contexts of evaluations, at level 0 only."""
         return self._part(self.is_held_out)
 
     def _part(self, rows: NDArray[np.bool_]) -> BankPart:
@@ -93,7 +93,7 @@ class ContextBank:
         return BankPart(contexts, self.oracle_group[rows], self.evaluation_group[rows])
 
     def labels(self, names: Sequence[str]) -> dict[str, list[Any]]:
-        """What a run records of its groups: each context's by name, and what an oracle rule sees."""
+        """The groups that a run records: the name of each context's group, and the labels that oracle rules see."""
         named = {
             side: [names[i] for i in part.evaluation_group.tolist()]
             for side, part in (("train", self.train), ("held_out", self.held_out))
@@ -102,7 +102,7 @@ class ContextBank:
 
     @property
     def sha256(self) -> str:
-        """Hash of every name, type, shape and value; the same on every platform."""
+        """Hash of all names, types, shapes and values; the same on every platform."""
         digest = hashlib.sha256()
         for name, array in sorted(self._arrays().items()):
             little = array.astype(array.dtype.newbyteorder("<"), copy=False)
@@ -114,12 +114,12 @@ class ContextBank:
         return {_CONTEXT + name: a for name, a in self.contexts.items()} | {f: getattr(self, f) for f in _FIELDS}
 
     def save(self, path: str | Path) -> None:
-        """Write one npz file (arrays alone, no pickle) with the hash in it; an old one is replaced whole."""
+        """Write the arrays and their hash as one npz file (no pickle), which replaces an old one."""
         write_bytes(path, pack({"sha256": np.array(self.sha256), **self._arrays()}))
 
     @classmethod
     def load(cls, path: str | Path, sha256: str | None = None) -> ContextBank:
-        """Read what ``save`` wrote; refuse content without the hash that the file or the caller names."""
+        """Read what ``save`` wrote; refuse content whose hash is not that of the file or of the caller."""
         content = Path(path).read_bytes()
         with reading(path, "is not a saved bank"):
             arrays, _ = unpack(content)
@@ -133,7 +133,7 @@ class ContextBank:
 
 
 def require_hash(bank: ContextBank, sha256: str, source: str) -> None:
-    """Refuse a bank whose content is not the expected one, with one sentence."""
+    """Refuse a bank whose hash is not the expected one."""
     if bank.sha256 != sha256:
         raise Refusal(
             f"the bank from {source} has content hash {bank.sha256[:12]}…, expected {sha256[:12]}…; "

@@ -1,8 +1,8 @@
-"""Learner constants by name: the paper's printed table, and ours. Every rule of a setting has the same.
+"""Presets of learner constants: the paper's table, and ours. All rules of a setting use the same.
 
-``paper`` is the paper's learner table (its constants by setting included) with normalised inputs; ``tuned`` is what was
-chosen on development seeds with the ``random`` rule. ``paper-fast`` is ``paper`` with the learning rate and the target
-rate of ``tuned``, for the off-policy learners. What was tried stands in docs/settings.md.
+``paper`` is the paper's learner table, with its constants by setting and with normalised inputs. ``tuned`` was chosen
+on development seeds with the ``random`` rule. ``paper-fast`` is ``paper`` with the learning rate and the target rate of
+``tuned``, for the off-policy learners. docs/settings.md lists what was tried.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ _TUNED: dict[str, dict[str, Any]] = {
 _OF_CRITICS = ("tau", "clip_targets")
 """Constants of SAC's critics, which contrastive RL does not have."""
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {"paper": _PAPER, "paper-fast": _PAPER_FAST, "tuned": _TUNED}
-"""By preset, then by family or setting (a setting's own row stands over its family's)."""
+"""By preset, then by family or setting; a setting's row overrides its family's."""
 
 
 def preset_constants(setting: Setting, algorithm: str, preset: str) -> dict[str, Any]:
-    """The constants that a preset changes for this setting; other learners than the setting's take what they know."""
+    """The constants that a preset changes for this setting, without those that the learner does not have."""
     if preset not in PRESETS:
         raise ValueError(f"there is no preset {preset!r}; there are {', '.join(PRESETS)}")
     table = PRESETS[preset]
     key = setting.key.removesuffix("-small")
-    chosen = {**table.get(setting.family, {}), **table.get(key, {})}
+    constants = {**table.get(setting.family, {}), **table.get(key, {})}
     if algorithm == "contrastive":
-        chosen = {name: value for name, value in chosen.items() if name not in _OF_CRITICS}
-    return chosen
+        constants = {name: value for name, value in constants.items() if name not in _OF_CRITICS}
+    return constants

@@ -1,4 +1,4 @@
-"""The table of settings (environment family, bank, ladder, learner, budget) as frozen dataclasses."""
+"""The table of settings: environment family, bank, ladder, learner and budget of each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Bound(NamedTuple):
-    """A closed range of a feature that the family computes for a context (such as ``solution_length``)."""
+    """A closed range of a context's feature, such as ``solution_length``; the family computes features."""
 
     feature: str
     low: float
@@ -16,7 +16,7 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True)
 class Group:
-    """One evaluation group: its share of both parts of the bank, and which contexts belong to it."""
+    """One evaluation group: its share of each part of the bank, and the bounds of its contexts."""
 
     name: str = "all"
     share: float = 1.0
@@ -25,7 +25,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Setting:
-    """One row of the table. Everything that runs of different rules and seeds share."""
+    """One row of the table: all that runs of different rules and seeds share."""
 
     key: str
     family: str
@@ -45,11 +45,11 @@ class Setting:
     """Share of the budget that a shared schedule (``anneal``, ``reverse``) runs over."""
     groups: tuple[Group, ...] = (Group(),)
     oracle_sees_groups: bool = True
-    """False where groups are for evaluation only (within-group conflict): ``oracle_group`` is constant."""
+    """False if groups are for evaluation only (within-group conflict). Then ``oracle_group`` is constant."""
     bank_seed: int = 0
-    """The bank is sampled from this seed, whatever the run's seed is."""
+    """The bank's seed; it does not depend on the run's seed."""
     horizon: int = 0
-    """Steps of an episode, where it is not the environment's own limit (MiniGrid)."""
+    """Time limit in steps (MiniGrid); 0: the environment's own."""
 
     def schedule(self, windows: int) -> int:
         """Length of a shared schedule (``rules.rule.SCHEDULES``) under a budget of ``windows``."""
@@ -61,7 +61,7 @@ class Setting:
 
 
 def _short_and_long(short: float, long: float, share_short: float) -> tuple[Group, ...]:
-    """Two groups by the number of steps of the shortest solution, the middle removed."""
+    """Two groups by the length of the shortest solution, without the middle."""
     return (
         Group("short", share_short, (Bound("solution_length", 0, short),)),
         Group("long", 1 - share_short, (Bound("solution_length", long, float("inf")),)),
@@ -108,7 +108,7 @@ def _sac(
     return full, full.small(n_train=16, n_held_out=8, windows=windows // 8)
 
 
-# Fetch goals by height above the lying object (metres); what the heights are for stands in docs/settings.md.
+# Fetch goals by height above the lying object (metres); docs/settings.md says what the heights are for.
 _AWAY = Bound("distance", 0.1, float("inf"))
 _ON_TABLE = Group("on-table", 0.5, (Bound("goal_height", 0, 0), _AWAY))
 _IN_REACH_OF_A_PUSH = Group("low", 0.5, (Bound("goal_height", 0.01, 0.04), _AWAY))
@@ -158,7 +158,7 @@ _GOAL_SETTINGS: tuple[Setting, ...] = (
     ),
 )
 
-# Unmodified Meta-World tasks, one group a task.
+# Unmodified Meta-World tasks, one group per task.
 _PUSH_AND_SHELF = (Group("push", 0.5), Group("shelf-place", 0.5))
 
 _METAWORLD_SETTINGS: tuple[Setting, ...] = (
@@ -192,7 +192,7 @@ SETTINGS: dict[str, Setting] = {setting.key: setting for setting in _TABLE}
 
 
 def setting(key: str) -> Setting:
-    """The setting of that key; a ``ValueError`` that lists the keys where there is none."""
+    """The setting of that key; a ``ValueError`` lists the keys if there is none."""
     try:
         return SETTINGS[key]
     except KeyError:

@@ -22,13 +22,13 @@ from scout_rl.ladders.ladder import level_fractions
 from scout_rl.ladders.validate import Report
 
 HOLD_STILL = np.array([0.0, 0.0, 0.0, -1.0])
-"""Stay, with the gripper closed: an action of 0 for the gripper would relax the squeeze, and the object slips."""
+"""Stay, with the gripper closed. With 0 for the gripper the grip loosens and the object slips."""
 SETTLING_STEPS = 10
 
 
 @cache
 def _simulator() -> Simulator:
-    """All settings share one model, so the process has one simulator."""
+    """The process's simulator: all settings share one model."""
     return Simulator()
 
 
@@ -62,7 +62,7 @@ class Fetch(Family):
         return _simulator().as_starts(states)
 
     def check_ladder(self, bank_contexts: Mapping[str, Array], ladder: States, *, by_hand: bool) -> Report:
-        """Every scaffold of a hand-built in-air ladder has to be a grasp; the state's own controls hold it, too."""
+        """Every scaffold of a hand-built in-air ladder must be a grasp that the state's own controls can hold."""
         simulator, in_air = _simulator(), ~contexts.is_on_table(bank_contexts)
 
         def hold_still(state: Handle, starts: States) -> Handle:
@@ -92,10 +92,9 @@ class Fetch(Family):
 
     def sketch(self, axis: Any, state: States, target: States) -> None:
         """From the side."""
-        seen = _simulator().observe(_simulator().reset_to({name: a[None] for name, a in state.items()}))["observation"][
-            0
-        ]
-        draw_side(axis, seen[:3], seen[3:6], state["goal"], table=contexts.TABLE_Z - 0.025)
+        handle = _simulator().reset_to({name: array[None] for name, array in state.items()})
+        observation = _simulator().observe(handle)["observation"][0]
+        draw_side(axis, observation[:3], observation[3:6], state["goal"], table=contexts.TABLE_Z - 0.025)
 
 
 FAMILY = Fetch()

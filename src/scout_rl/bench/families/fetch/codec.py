@@ -1,8 +1,7 @@
-"""Fetch states as named arrays, and the way from there into the stock environment and back.
+"""A stock Fetch environment's state as named arrays, and back. The batch simulator restores many at once.
 
-A state is MuJoCo's integration state (actuator controls, mocap target and warmstart included: without the controls a
-restored grasp opens and drops the object), the derived arrays that the stock environment reads one substep late, the
-goal, and the step counter. The batch simulator restores many at once; here is the single stock environment.
+A state is MuJoCo's integration state, the derived arrays that the stock environment reads one substep late, the goal,
+and the step counter. The integration state includes the actuator controls: without them a restored grasp opens.
 """
 
 from __future__ import annotations

@@ -9,21 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import States
-from scout_rl.bench.families.fetch.simulator import Simulator, home
+from scout_rl.bench.families.fetch.simulator import Simulator, shared_stock_env
 from scout_rl.bench.families.group_sampling import fill_groups
 from scout_rl.bench.families.mujoco_batch import Array, read_data
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
 
-# The stock environment's own numbers. It reads them off a simulation, so they are rounded to 0.1 mm here: the last bits
-# differ between CPUs, and the content hash of a bank must not.
+# The stock environment reads these off a simulation, whose last bits differ between CPUs. Here they are rounded to
+# 0.1 mm, so that a bank has the same hash everywhere.
 GRIPPER_XY = np.array([1.3419, 0.7491])
 """Where the gripper starts; object and goal are drawn around it."""
 TABLE_Z = 0.4247
 """Height of the object's centre when it lies on the table."""
 RANGE = 0.15
 CLEARANCE = 0.1
-"""The object starts at least so far from the point under the gripper."""
+"""The least distance of the object's start from the point under the gripper."""
 MAX_HEIGHT = 0.45
 
 SLACK = 0.001
@@ -35,36 +35,36 @@ def sample_bank(setting: Setting) -> ContextBank:
 
 
 def _draw(generator: np.random.Generator) -> States:
-    thing = GRIPPER_XY.copy()
-    while np.linalg.norm(thing - GRIPPER_XY) < CLEARANCE:
-        thing = GRIPPER_XY + generator.uniform(-RANGE, RANGE, 2)
+    object_xy = GRIPPER_XY.copy()
+    while np.linalg.norm(object_xy - GRIPPER_XY) < CLEARANCE:
+        object_xy = GRIPPER_XY + generator.uniform(-RANGE, RANGE, 2)
     goal = np.append(GRIPPER_XY + generator.uniform(-RANGE, RANGE, 2), TABLE_Z)
     if generator.uniform() < 0.5:
         goal[2] += generator.uniform(0, MAX_HEIGHT)
-    return {"object_xy": thing.round(6), "goal": goal.round(6)}
+    return {"object_xy": object_xy.round(6), "goal": goal.round(6)}
 
 
 def _features(context: Mapping[str, Array]) -> dict[str, float]:
-    """``goal_height`` above the lying object's centre and ``distance`` from there to the goal, in metres."""
+    """``goal_height`` above the lying object's centre, and ``distance`` from there to the goal, in metres."""
     start = np.append(context["object_xy"], TABLE_Z)
     goal = context["goal"]
     return {"goal_height": float(goal[2] - TABLE_Z), "distance": float(np.linalg.norm(goal - start))}
 
 
 def is_on_table(contexts: Mapping[str, Array]) -> NDArray[np.bool_]:
-    """bool[n]: whether the goal lies on the table: no grasp is needed there, so no scaffold has one."""
+    """bool[n]: whether the goal lies on the table. No grasp is needed then, so no scaffold has one."""
     return np.asarray(contexts["goal"])[..., 2] < TABLE_Z + SLACK
 
 
 def check(contexts: Mapping[str, Array]) -> None:
-    """Refuse contexts that the stock reset could not draw, with one sentence."""
-    for x, (thing, goal) in enumerate(zip(contexts["object_xy"], contexts["goal"], strict=True)):
-        if not (np.isfinite(thing).all() and np.abs(thing - GRIPPER_XY).max() <= RANGE + SLACK):
-            raise ValueError(f"context {x}: the object at {_said(thing)} is outside the workspace.")
+    """Refuse contexts that the stock reset cannot draw."""
+    for x, (object_xy, goal) in enumerate(zip(contexts["object_xy"], contexts["goal"], strict=True)):
+        if not (np.isfinite(object_xy).all() and np.abs(object_xy - GRIPPER_XY).max() <= RANGE + SLACK):
+            raise ValueError(f"context {x}: the object at {_text(object_xy)} is outside the workspace.")
         height = goal[2] - TABLE_Z
         inside = np.abs(goal[:2] - GRIPPER_XY).max() <= RANGE + SLACK and -SLACK <= height <= MAX_HEIGHT + SLACK
         if not (np.isfinite(goal).all() and inside):
-            raise ValueError(f"context {x}: the goal at {_said(goal)} is outside the workspace.")
+            raise ValueError(f"context {x}: the goal at {_text(goal)} is outside the workspace.")
 
 
 def is_inside(position: Array) -> NDArray[np.bool_]:
@@ -75,14 +75,14 @@ def is_inside(position: Array) -> NDArray[np.bool_]:
 
 
 def target_starts(simulator: Simulator, contexts: Mapping[str, Array]) -> States:
-    """The level-0 states [contexts, ...]: what the stock reset leaves, with this object and this goal."""
+    """The level-0 states [contexts, ...]: a stock reset with the context's object and goal."""
     check(contexts)
     return starts_at(simulator, contexts["object_xy"], contexts["goal"])
 
 
 def starts_at(simulator: Simulator, object_xy: Array, goal: Array) -> States:
     """Stock starts with the object lying at ``object_xy`` [n, 2]."""
-    env, n = home(), len(object_xy)
+    env, n = shared_stock_env(), len(object_xy)
     data = mujoco.MjData(env.model)
     data.time = env.initial_time
     data.qpos[:], data.qvel[:] = env.initial_qpos, env.initial_qvel
@@ -98,5 +98,5 @@ def starts_at(simulator: Simulator, object_xy: Array, goal: Array) -> States:
     return simulator.as_starts({**states, **layout.identity(n), "goal": np.array(goal, dtype=np.float64)})
 
 
-def _said(position: Array) -> str:
+def _text(position: Array) -> str:
     return "(" + ", ".join(f"{v:.3f}" for v in position) + ")"

@@ -1,7 +1,7 @@
-"""The hand-built reset operator: the object part of the way to the goal.
+"""The hand-built reset operator: the object at a fraction of the way to the goal.
 
-- A goal in the air: grasped, at rest, at that fraction of the solver's path after the grasp (a straight line).
-- A goal on the table: the object lies at that fraction of the way, the gripper is where it always starts; no grasp.
+- A goal in the air: the object is grasped and at rest, at that fraction of the straight line after the grasp.
+- A goal on the table: the object lies at that fraction of the way. The gripper is where it always starts.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from scout_rl.bench.families.fetch.solver import act, is_grasped
 from scout_rl.bench.families.mujoco_batch import Array
 
 ARRIVED = 0.01
-"""A carried object has arrived within this distance of its point (near the end of its reach the arm stays up to 8 mm
-short), ..."""
+"""A carried object has arrived when it is this close to its point ..."""
 AT_REST = 0.0005
-"""... once it moves less than this in a step."""
+"""... and moves less than this per step. Near the end of its reach the arm stays up to 8 mm short."""
 CHUNK = 64
-"""Cells built at once; bounds the memory."""
+"""Cells built at once; it bounds the memory."""
 
 
 def starts(simulator: Simulator, contexts: Mapping[str, Array], fractions: tuple[float, ...]) -> States:
@@ -42,39 +41,39 @@ def starts(simulator: Simulator, contexts: Mapping[str, Array], fractions: tuple
 
 
 def _lying(simulator: Simulator, contexts: Mapping[str, Array], fraction: float) -> States:
-    """The object on the table, part of the way."""
-    thing, goal = contexts["object_xy"], contexts["goal"]
-    return fetch_contexts.starts_at(simulator, thing + fraction * (goal[:, :2] - thing), goal)
+    """The object on the table, at a fraction of the way."""
+    object_xy, goal = contexts["object_xy"], contexts["goal"]
+    return fetch_contexts.starts_at(simulator, object_xy + fraction * (goal[:, :2] - object_xy), goal)
 
 
 def _grasped(simulator: Simulator, contexts: Mapping[str, Array], fraction: float) -> States:
-    """Let the solver grasp the object and carry it to the point part of the way, and hold it there."""
+    """Let the solver grasp the object, carry it to a fraction of the way, and hold it there."""
     handle = simulator.reset_to(fetch_contexts.target_starts(simulator, contexts))
-    handle.goal[:] = contexts["goal"] + 1.0  # until the grasp, the solver looks at the object alone
+    handle.goal[:] = contexts["goal"] + 1.0  # until the grasp, the solver looks only at the object
     n = len(handle.goal)
     aimed, arrived = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-    found: States = {}
-    seen = simulator.observe(handle)
+    starts: States = {}
+    observation = simulator.observe(handle)
     for _ in range(HORIZON):
-        before = seen["achieved_goal"]
-        now = is_grasped(seen["observation"]) & ~aimed
-        handle.goal[now] = before[now] + fraction * (contexts["goal"][now] - before[now])
-        aimed |= now
-        seen["desired_goal"] = handle.goal.copy()
-        handle, transition = simulator.step(handle, act(seen))
-        seen = transition.observation
-        achieved = seen["achieved_goal"]
+        before = observation["achieved_goal"]
+        grasped = is_grasped(observation["observation"]) & ~aimed
+        handle.goal[grasped] = before[grasped] + fraction * (contexts["goal"][grasped] - before[grasped])
+        aimed |= grasped
+        observation["desired_goal"] = handle.goal.copy()
+        handle, result = simulator.step(handle, act(observation))
+        observation = result.observation
+        achieved = observation["achieved_goal"]
         still = np.linalg.norm(achieved - before, axis=1) < AT_REST
-        there = np.linalg.norm(achieved - handle.goal, axis=1) < ARRIVED
-        new = aimed & there & still & is_grasped(seen["observation"]) & ~arrived
+        close = np.linalg.norm(achieved - handle.goal, axis=1) < ARRIVED
+        new = aimed & close & still & is_grasped(observation["observation"]) & ~arrived
         if new.any():
             states = simulator.get_states(handle)
-            found = found or {name: np.zeros_like(array) for name, array in states.items()}
+            starts = starts or {name: np.zeros_like(array) for name, array in states.items()}
             for name, array in states.items():
-                found[name][new] = array[new]
+                starts[name][new] = array[new]
             arrived |= new
         if arrived.all():
-            return simulator.as_starts({**found, "goal": np.array(contexts["goal"], dtype=np.float64)})
+            return simulator.as_starts({**starts, "goal": np.array(contexts["goal"], dtype=np.float64)})
     raise ValueError(
         f"no grasped start at {fraction:.0%} of the way for the goal {contexts['goal'][np.argmin(arrived)].tolist()}."
     )

@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium_robotics.utils import rotations
 from numpy.typing import NDArray
 
-from scout_rl.bench.families.goal_batch import GoalObservation, GoalSimulator, Handle
+from scout_rl.bench.families.goal_batch import GoalObservation, Handle, MujocoGoalSimulator
 from scout_rl.bench.families.mujoco_batch import Array, BatchPool, MujocoBatch
 
 TASK = "FetchPickAndPlace-v4"
@@ -35,16 +35,16 @@ def stock_env(**options: Any) -> Any:
 
 
 @cache
-def home() -> Any:
-    """One stock environment of this process, for its model and its initial configuration."""
+def shared_stock_env() -> Any:
+    """The process's stock environment, for its model and initial configuration."""
     return stock_env()
 
 
-class Simulator(GoalSimulator):
+class Simulator(MujocoGoalSimulator):
     """The stock semantics: mocap-driven gripper, relative finger targets, 20 substeps, sparse reward."""
 
     def __init__(self, n_threads: int | None = None) -> None:
-        model = home().model
+        model = shared_stock_env().model
         super().__init__(BatchPool(model, derived=DERIVED, n_threads=n_threads), HORIZON, n_actions=4)
         self._model = model
         self._hand = int(model.eq_obj2id[0])  # the body welded to the mocap
@@ -73,7 +73,7 @@ class Simulator(GoalSimulator):
         batch.step(N_SUBSTEPS)
 
     def coast(self, state: Handle) -> GoalObservation:
-        """The physics of one step without an action: the restored controls and mocap target alone hold the grasp."""
+        """One step of physics without an action: the restored controls and mocap target hold the grasp."""
         state.batch.step(N_SUBSTEPS)
         state.read = self.read(state.batch)
         return self.observe(state)
@@ -106,7 +106,7 @@ class Simulator(GoalSimulator):
         return -(distance > SUCCESS_DISTANCE).astype(np.float32), distance < SUCCESS_DISTANCE
 
     def _velocities(self, batch: MujocoBatch, qvel: Array) -> NDArray[np.float64]:
-        """[3, n, 3] a step: of the gripper, of the object, and the object's spin, through the stock Jacobians."""
+        """[3, n, 3] per step: gripper, object, and the object's spin, through the stock Jacobians."""
         jacobians = np.zeros((batch.n, 3, 3, self._model.nv))
         for data, (of_grip, of_object, of_spin) in zip(batch.data, jacobians, strict=True):
             mujoco.mj_jacSite(self._model, data, of_grip, None, self._grip)

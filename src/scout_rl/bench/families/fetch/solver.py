@@ -1,7 +1,7 @@
 """A four-phase scripted pick-and-place: above the object, down to it, close, carry.
 
-The phase is read off the observation, so the solver continues from any state, a grasped one included. It solves a
-batch at once.
+The phase is read off the observation, so the solver continues from any state, also a grasped one. It solves a batch at
+once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LEVEL = 0.012
 SLIP = 0.03
 """A closed gripper holds the object as long as neither distance exceeds this."""
 TIGHT = 0.051
-"""Distance between the fingers below which they press on the object, which is 0.05 wide."""
+"""The fingers press on the object, which is 0.05 wide, when they are closer together than this."""
 
 
 def is_grasped(observation: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -35,9 +35,9 @@ def is_grasped(observation: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.asarray(near & (observation[:, 9] + observation[:, 10] < TIGHT))
 
 
-def act(seen: GoalObservation) -> NDArray[np.float64]:
+def act(goal_observation: GoalObservation) -> NDArray[np.float64]:
     """The action [n, 4] of each environment's phase."""
-    observation, goal = seen["observation"], seen["desired_goal"]
+    observation, goal = goal_observation["observation"], goal_observation["desired_goal"]
     gripper, thing = observation[:, :3], observation[:, 3:6]
     offset = thing - gripper
     over = np.linalg.norm(offset[:, :2], axis=1) < OVER
@@ -45,15 +45,15 @@ def act(seen: GoalObservation) -> NDArray[np.float64]:
     closing = over & (np.abs(offset[:, 2]) < LEVEL) & ~grasped
     descending = over & ~closing & ~grasped
 
-    way = offset + np.array([0, 0, HOVER])
-    way[descending] = offset[descending]
-    way[closing] = 0
-    way[grasped] = (goal - thing)[grasped]
-    move = way / ACTION_SCALE
+    offset_to_target = offset + np.array([0, 0, HOVER])
+    offset_to_target[descending] = offset[descending]
+    offset_to_target[closing] = 0
+    offset_to_target[grasped] = (goal - thing)[grasped]
+    move = offset_to_target / ACTION_SCALE
     move /= np.maximum(1, np.abs(move).max(axis=1, keepdims=True))  # straight, at full speed
     return np.column_stack([move, np.where(closing | grasped, -1.0, 1.0)])
 
 
 def solve(simulator: Simulator, states: Mapping[str, Array]) -> list[Solution]:
-    """A solution of each of n states, to its first success; a ``ValueError`` that names one that has none."""
+    """A solution of each of n states, up to its first success; a ``ValueError`` names a state without one."""
     return record_until_success(simulator, states, act, HORIZON)

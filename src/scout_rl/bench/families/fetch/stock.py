@@ -27,7 +27,7 @@ class StockFetch(GoalStock):
         self.object_xy, self.goal = np.array(context["object_xy"]), np.array(context["goal"])
 
     def start(self) -> GoalView:
-        """The stock reset; then its last lines again, with the context's object and goal."""
+        """The stock reset, then its last lines again with the context's object and goal."""
         env = self.env
         env.reset(seed=0)
         place = env._utils.get_joint_qpos(env.model, env.data, "object0:joint")
@@ -36,14 +36,14 @@ class StockFetch(GoalStock):
         env.data.qacc_warmstart[:] = 0  # the stock reset computes forces once, not twice
         mujoco.mj_forward(env.model, env.data)
         env.goal = self.goal.copy()
-        return self.seen(env._get_obs())
+        return self.view(env._get_obs())
 
     def put(self, state: Mapping[str, Array]) -> GoalView:
-        """Physics, what the stock observation reads a substep late, and the goal."""
+        """Restore physics, goal, and the derived arrays that the stock observation reads one substep late."""
         codec.restore_stock(self.env, state)
         for name in self.layout.derived:
             getattr(self.env.data, name)[...] = state[name]
-        return self.seen(self.env._get_obs())
+        return self.view(self.env._get_obs())
 
     def read(self) -> States:
         """As the batch simulator names them."""
@@ -52,7 +52,7 @@ class StockFetch(GoalStock):
         return {**codec.read_stock(self.env), **derived, **identity}
 
     def render(self) -> NDArray[np.uint8]:
-        """The stock picture; drawing moves the goal's site and recomputes what a step reads: both are put back."""
+        """The stock picture. Drawing moves the goal's site and recomputes derived arrays; both are restored."""
         state, sites = self.state(), self.env.model.site_pos.copy()
         picture = super().render()
         self.env.model.site_pos[:] = sites

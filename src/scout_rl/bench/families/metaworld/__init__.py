@@ -20,7 +20,7 @@ from scout_rl.bench.settings.settings import Setting
 from scout_rl.ladders.validate import Report
 
 GRASP_STEPS = 30
-"""Without its controls the puck falls within 10 steps, but the light block of the shelf only within 30."""
+"""Without its controls the puck falls within 10 steps, and the lighter block of the shelf within 30."""
 STAYS = 0.02
 """Metres that the resting hand may move in the settling steps."""
 OF_THE_CONTEXT = ("task", "goal", "shelf", "object_start")
@@ -37,7 +37,7 @@ class MetaWorld(Family):
         return contexts.sample_bank(setting)
 
     def batch_simulator(self, setting: Setting) -> Simulator:
-        """Environments of any of the tasks; the states say which."""
+        """Environments of any task; each state holds its task."""
         contexts.tasks_of(setting)
         return Simulator(solver.HORIZON)
 
@@ -46,7 +46,7 @@ class MetaWorld(Family):
         return contexts.target_starts(bank_contexts)
 
     def starts(self, bank_contexts: Mapping[str, NDArray[Any]], n_levels: int) -> States:
-        """Grasped, or lying part of the way."""
+        """Grasped, or lying at a fraction of the way."""
         return operator.starts(bank_contexts, n_levels)
 
     def solutions(self, states: Mapping[str, NDArray[Any]]) -> list[Solution]:
@@ -54,15 +54,15 @@ class MetaWorld(Family):
         return [attempt.solution for attempt in solver.solved(states)]
 
     def as_starts(self, states: Mapping[str, NDArray[Any]]) -> States:
-        """With the step counters at 0: nothing else depends on how a state was reached."""
+        """Step counters at 0; nothing else depends on how a state was reached."""
         return {**states, "step_count": np.zeros_like(states["step_count"])}
 
     def check_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], ladder: States, *, by_hand: bool) -> Report:
-        """Every scaffold of a hand-built ladder that lifts the object has to rest in the grasp.
+        """Every scaffold of a hand-built ladder that lifts the object must rest in the grasp.
 
-        A grasp settles with the state's own gripper control held on and without a move: both pads have to press on the
-        object all the time. So a state that lost its actuator controls (the fingers open) or its mocap target (the
-        hand is drawn away) does not pass.
+        A grasp settles with the state's own gripper control and without a move. Both pads must press on the object at
+        every step. A state without its actuator controls (the fingers open) or its mocap target (the hand is drawn
+        away) does not pass.
         """
         simulator, tasks = solver.shared_simulator(), ladder["task"][:, 0]
         carried = np.array([TASKS[task].carried for task in tasks])
@@ -99,10 +99,11 @@ class MetaWorld(Family):
 
     def sketch(self, axis: Any, state: States, target: States) -> None:
         """From the side."""
-        simulator, task = solver.shared_simulator(), int(state["task"])
-        seen = simulator.observe(simulator.reset_to({name: a[None] for name, a in state.items()}))["observation"][0]
-        shelf = stock(task).shelf is not None
-        draw_side(axis, seen[:3], seen[4:7], state["goal"], table=0.0, shelf=shelf)
+        simulator = solver.shared_simulator()
+        handle = simulator.reset_to({name: array[None] for name, array in state.items()})
+        observation = simulator.observe(handle)["observation"][0]
+        shelf = stock(int(state["task"])).shelf is not None
+        draw_side(axis, observation[:3], observation[4:7], state["goal"], table=0.0, shelf=shelf)
 
 
 FAMILY = MetaWorld()

@@ -1,17 +1,17 @@
-"""Meta-World states as named arrays, and the way from there into an ``MjData`` and the stock environment.
+"""Meta-World states as named arrays, to and from an ``MjData`` and the stock environment.
 
-One state is a dict of the arrays below; a batch has the same leading axes on each. States of different tasks have
-equal shapes, so that one batch holds both tasks of a conflict.
+One state is a dict of the arrays below; a batch has equal leading axes on each. States of different tasks have equal
+shapes, so that one batch can hold several tasks.
 
 - MuJoCo's integration state by name: ``time``, ``qpos`` [16], ``qvel`` [15], ``qacc_warmstart`` [15], ``ctrl`` [2]
-  (what holds a grasp), ``mocap_pos`` [3] (where the hand is drawn to; it integrates the actions) and ``mocap_quat``
-  [4]. Applied forces are left out: no Meta-World task applies any;
+  (they hold a grasp), ``mocap_pos`` [3] (where the hand is drawn to; it integrates the actions) and ``mocap_quat``
+  [4]. Applied forces are left out, since no Meta-World task applies any;
 - ``task``: the index into ``TASKS``; ``goal`` [3], ``shelf`` [3] (its position in the model; zero without one) and
-  ``object_start`` [3] are the context's, as the stock environment holds them;
+  ``object_start`` [3] of the context, as in the stock environment;
 - ``step_count``;
 - ``mujoco_version`` [3] and ``model_fingerprint`` [16]: a state is exact within one version and one model only.
 
-The stock step ends in ``mj_forward``, so derived quantities agree with qpos and are no part of a state.
+The stock step ends in ``mj_forward``, so derived quantities agree with qpos and are not part of a state.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ FIELDS = ("time", "qpos", "qvel", "qacc_warmstart", "ctrl", "mocap_pos", "mocap_
 _OWN: dict[str, tuple[int, ...]] = {"goal": (3,), "shelf": (3,), "object_start": (3,), "task": (), "step_count": ()}
 _IDENTITY: dict[str, tuple[int, ...]] = {"mujoco_version": (3,), "model_fingerprint": (16,)}
 CHUNK = 64
-"""States worked on at once where a whole bank is: an ``MjData`` in use takes 1 MB."""
+"""States of a bank worked on at once: an ``MjData`` in use takes 1 MB."""
 
 
 @cache
 def layout() -> Layout:
-    """Of MuJoCo's part of a state; the same for all tasks."""
+    """The layout of MuJoCo's part of a state; the same for all tasks."""
     return Layout(stock(0).model, fields=FIELDS, flat=True)
 
 
@@ -57,17 +57,17 @@ def chunks(states: Mapping[str, Array]) -> Iterator[States]:
 
 def joined(parts: Iterable[States]) -> States:
     """The inverse of ``chunks``."""
-    found = list(parts)
-    return {name: np.concatenate([part[name] for part in found]) for name in found[0]}
+    parts = list(parts)
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def identity(task: NDArray[np.int32]) -> States:
-    """The arrays that tie states of these tasks to this version and these models."""
+    """The arrays that tie states to this version and to the models of these tasks."""
     return mujoco_batch.identity([stock(int(t)).fingerprint for t in task])
 
 
 def check(states: Mapping[str, Array]) -> int:
-    """How many states these are; a ``ValueError`` of one sentence where they cannot be restored here."""
+    """How many states these are; a ``ValueError`` if they cannot be restored here."""
     task = np.asarray(states.get("task", [0]))
     if not task.ndim or not len(task):
         raise ValueError(f"states come as arrays with a leading axis; 'task' has shape {task.shape}.")
@@ -80,7 +80,7 @@ def check(states: Mapping[str, Array]) -> int:
 
 
 def restore_stock(env: Any, state: Mapping[str, Array]) -> Array:
-    """Put a stock environment of the state's task, reset at least once, into a state; returns its observation.
+    """Restore a state in a stock environment of its task that was reset once; returns the observation.
 
     As after a stock reset, the previous frame of the observation is the current one.
     """

@@ -18,7 +18,7 @@ from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
 
 DECIMALS = 6
-"""Vectors are rounded to micrometres, so that a bank has the same hash on every processor."""
+"""Vectors are rounded to micrometres, so that a bank has the same hash on every CPU."""
 _MAX_CANDIDATES = 10_000
 MOCAP_QUAT = np.array([1.0, 0.0, 1.0, 0.0])
 """How the stock environment holds the hand."""
@@ -28,15 +28,15 @@ _OPEN = np.array([-1.0, 1.0])
 
 
 def tasks_of(setting: Setting) -> tuple[int, ...]:
-    """The indices of the setting's tasks, one an evaluation group: ``"push-v3+shelf-place-v3"``."""
-    found = tuple(task_index(name) for name in setting.task.split("+"))
-    if len(found) != len(setting.groups):
-        raise ValueError(f"setting {setting.key!r} has {len(found)} tasks and {len(setting.groups)} groups")
-    return found
+    """The indices of the setting's tasks, one per evaluation group: ``"push-v3+shelf-place-v3"``."""
+    indices = tuple(task_index(name) for name in setting.task.split("+"))
+    if len(indices) != len(setting.groups):
+        raise ValueError(f"setting {setting.key!r} has {len(indices)} tasks and {len(setting.groups)} groups")
+    return indices
 
 
 def sample_bank(setting: Setting) -> ContextBank:
-    """Uniform within each stock task's ranges, at least its separation apart; one group a task."""
+    """Uniform within each stock task's ranges, at least its separation apart; one group per task."""
     generator = np.random.default_rng(setting.bank_seed)
     task, vector, held_out, label = [], [], [], []
     for part, n in ((False, setting.n_train), (True, setting.n_held_out)):
@@ -69,7 +69,7 @@ def _separation(vector: Array) -> float:
 
 
 def check(contexts: Mapping[str, Array]) -> None:
-    """Refuse contexts that the stock task cannot draw; on too close a pair its reset would never end."""
+    """Refuse contexts that the stock task cannot draw. With object and goal too close, its reset would never end."""
     for i, (index, vector) in enumerate(zip(contexts["task"], contexts["vector"], strict=True)):
         if not 0 <= index < len(TASKS):
             raise ValueError(f"context {i}: its task is {int(index)}, and there are {len(TASKS)} tasks")
@@ -90,10 +90,10 @@ def check(contexts: Mapping[str, Array]) -> None:
 
 
 def target_starts(contexts: Mapping[str, Array]) -> States:
-    """The level-0 states [contexts, ...]: bit for bit the stock reset's.
+    """The level-0 states [contexts, ...], bit for bit those of the stock reset.
 
-    A stock reset drives the hand to its place (250 ``mj_step``, the same for every context) and then puts object, goal
-    and shelf where the vector says. The first half is done once a task.
+    A stock reset drives the hand to its place (250 ``mj_step``, the same for every context), then places object, goal
+    and shelf by the vector. The first part is done once per task.
     """
     check(contexts)
     task = np.asarray(contexts["task"], dtype=np.int32)
@@ -125,7 +125,7 @@ def _place(index: int, vector: Array) -> tuple[Array, Array, Array, Array]:
         goal = model.site("goal").pos + shelf
     if TASKS[index].name == "push-v3":
         goal[2] = height
-    # Pick-place takes the vector's own height, the other two the height of the resting object.
+    # Pick-place takes the vector's height, the other two the height of the resting object.
     object_start = np.array([*vector[:2], vector[2] if TASKS[index].name == "pick-place-v3" else height])
     place_object(data, object_start)
     mujoco.mj_forward(model, data)
@@ -133,14 +133,14 @@ def _place(index: int, vector: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def place_object(data: Any, position: Array) -> None:
-    """The object at rest at a position, as the stock ``_set_obj_xyz``."""
+    """Put the object at rest at a position, as the stock ``_set_obj_xyz``."""
     data.qpos[9:12] = position
     data.qvel[9:15] = 0
 
 
 @cache
 def _hand_ready(index: int) -> tuple[Array, float]:
-    """MuJoCo's state after the stock ``_reset_hand``, and the height at which the object then rests on the table."""
+    """MuJoCo's state after the stock ``_reset_hand``, and the height of the object that rests on the table."""
     facts = stock(index)
     data = mujoco.MjData(facts.model)
     move_hand(facts.model, data, facts.hand_init)
@@ -148,7 +148,7 @@ def _hand_ready(index: int) -> tuple[Array, float]:
 
 
 def move_hand(model: Any, data: Any, place: Array) -> None:
-    """The stock ``_reset_hand``, to any place: the open hand is drawn there and comes to rest."""
+    """The stock ``_reset_hand`` to any place: the open hand moves there and comes to rest."""
     for _ in range(_RESET_STEPS):
         data.mocap_pos[0] = place
         data.mocap_quat[0] = MOCAP_QUAT
@@ -158,6 +158,6 @@ def move_hand(model: Any, data: Any, place: Array) -> None:
 
 @cache
 def _scratch(index: int) -> tuple[Any, Any]:
-    """A model and data of one's own to place things in."""
+    """A copy of the task's model, and data, to place things in."""
     model = copy.copy(stock(index).model)
     return model, mujoco.MjData(model)

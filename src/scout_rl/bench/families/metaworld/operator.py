@@ -1,9 +1,9 @@
-"""The hand-built G(x, l) of Meta-World: the object part of the way that the solver moves it, up to success.
+"""The hand-built G(x, l) of Meta-World: the object at a fraction of the solver's path for it, up to success.
 
-- A task that lifts the object: grasped, at rest, at that fraction of the object's path after the grasp.
-- Push: the object lies on the table at that fraction of the way to where success begins; the open hand is above it, as
-  high as the stock reset holds it. (With the hand left at its stock place the way from there grows with the level, and
-  the solver's remaining steps rise somewhere on the ladder in 71 of 100 contexts.)
+- A task that lifts the object: it is grasped and at rest, at that fraction of its path after the grasp.
+- Push: the object lies on the table at that fraction of the way to where success begins. The open hand is above it, at
+  the height of the stock reset. (With the hand at its stock place, its way to the object grows with the level. Then the
+  solver's remaining steps rise somewhere on the ladder in 71 of 100 contexts.)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scout_rl.bench.families.metaworld.tasks import TASKS, Array
 from scout_rl.ladders.ladder import level_fractions
 
 SETTLE = 20
-"""Steps in which a carried object comes to rest; it then moves less than 2 mm a step."""
+"""Steps in which a carried object comes to rest; it then moves less than 2 mm per step."""
 
 
 def starts(bank_contexts: Mapping[str, Array], n_levels: int) -> States:
@@ -37,7 +37,7 @@ def starts(bank_contexts: Mapping[str, Array], n_levels: int) -> States:
 
 
 def _grasped(target: States, fractions: tuple[float, ...]) -> States:
-    """[contexts, scaffolds, ...]: states of the solver's path, brought to rest with the gripper closed."""
+    """[contexts, scaffolds, ...]: states on the solver's path, brought to rest with the gripper closed."""
     path = along_the_path(solved(target), len(fractions))
     moving = {name: _flat(array[:, 1:]) for name, array in path.items()}
     return _as_starts(codec.joined(_at_rest(part) for part in codec.chunks(moving)), len(fractions) - 1)
@@ -46,7 +46,7 @@ def _grasped(target: States, fractions: tuple[float, ...]) -> States:
 def _at_rest(moving: States) -> States:
     simulator = shared_simulator()
     hand = simulator.observe(simulator.reset_to(moving))["observation"][:, :3]
-    # The hand trails its target by centimetres: with the target where the hand is, it stops there.
+    # The hand trails its target by centimetres. With the target at the hand, the hand stops.
     handle = simulator.reset_to({**moving, "mocap_pos": hand})
     still = np.tile(np.array([0, 0, 0, 1], dtype=np.float32), (handle.n, 1))
     for _ in range(SETTLE):
@@ -55,7 +55,7 @@ def _at_rest(moving: States) -> States:
 
 
 def _lying(target: States, fractions: tuple[float, ...]) -> States:
-    """[contexts, scaffolds, ...]: the object on the table part of the way, the hand above it."""
+    """[contexts, scaffolds, ...]: the object on the table at fractions of the way, the hand above it."""
     way = target["goal"] - target["object_start"]
     radius = np.array([TASKS[index].radius for index in target["task"]])
     way *= (1 - radius / np.linalg.norm(way, axis=1))[:, None]

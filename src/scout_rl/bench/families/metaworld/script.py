@@ -1,8 +1,8 @@
-"""One scripted policy for the three tasks: over the object, down, close, carry. The phase is read off the observation,
-so it continues from any state.
+"""One scripted policy for the three tasks: over the object, down, close, carry.
 
-Meta-World's own scripted policies (``metaworld.policies``) solve every pick-place and push context, but leave 4 of our
-100 shelf contexts unsolved in 300 steps: the fingers catch on the shelf's edge and lose the block.
+The phase is read off the observation, so the policy continues from any state. Meta-World's own scripted policies
+(``metaworld.policies``) solve every pick-place and push context, but not 4 of our 100 shelf contexts in 300 steps: the
+fingers catch on the shelf's edge and lose the block.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ SHELF = task_index("shelf-place-v3")
 GRIP = np.array([-0.005, 0.0, 0.0])
 """From the object to where the hand's centre grips it best (as in the stock policies)."""
 HOVER, DOWN = 0.1, 0.03
-"""Heights of the hand above the object: before it descends, and what it then aims at."""
+"""Heights of the hand above the object: before the descent, and at its end."""
 WIDE, NARROW, NEAR = 0.03, 0.02, 0.09
-"""The hand descends within NARROW of the object's axis, and once it is lower than NEAR above it, within WIDE."""
+"""The hand descends within NARROW of the object's axis; lower than NEAR above the object, within WIDE."""
 AROUND = 0.05
-"""The fingers are around the object when the hand is lower than this above it; then they close, ..."""
+"""The fingers are around the object when the hand is less than this above it; then they close, ..."""
 CLOSED = 0.73
 """... until the gripper's opening is less than this."""
 SLIP, HELD = 0.035, 0.055
-"""Beyond these distances, sideways and upwards, the object is lost."""
+"""Beyond these distances from the hand, sideways and down, the object is lost."""
 CARRY = 0.33
-"""Height at which a block is brought to a shelf: the fingers below it clear the board, whose top is at 0.25."""
+"""Height at which a block is carried to a shelf: the fingers below it clear the board, whose top is at 0.25."""
 FRONT = 0.14
-"""The block rises before it comes nearer than this to the goal: the shelf begins there."""
+"""The block rises before it is closer than this to the goal, where the shelf begins."""
 OFF_THE_TABLE = 0.06
 GAIN = 25.0
 """Full speed from 4 cm away."""

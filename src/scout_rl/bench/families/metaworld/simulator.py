@@ -1,10 +1,11 @@
 """n stock Meta-World environments stepped as one batch, with the same results.
 
 A stock step spends three quarters of its time on its shaped reward and its observation. Here the reward is success - 1
-(``stock_reward.py`` computes the shaped one for those who ask) and observations are assembled for the whole batch.
-Environments of different tasks may stand in one batch.
-The goal is no part of the physics, but a shelf is, and it stands in the model: each thread has a shelf model of its own
-and moves the shelf there before it steps an environment. A copy of the model (23 MB) an environment would be as exact.
+(``stock_reward.py`` computes the shaped one), and observations are assembled for the whole batch. One batch may hold
+environments of different tasks.
+
+The position of a shelf is part of the model. Each thread has its own shelf model and moves the shelf before it steps an
+environment. One model per environment (23 MB each) would give the same results.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from scout_rl.bench.families.family import States
-from scout_rl.bench.families.goal_batch import GoalObservation, Transition
+from scout_rl.bench.families.goal_batch import GoalObservation, StepResult
 from scout_rl.bench.families.metaworld import codec
 from scout_rl.bench.families.metaworld.contexts import FRAME_SKIP, MOCAP_QUAT
 from scout_rl.bench.families.metaworld.tasks import TASKS, Array, stock
@@ -51,7 +52,7 @@ class Environment:
         self.parts: tuple[Array, ...] = (*(self.data.xpos[body] for body in bodies), xmat)
 
     def model(self, shelf: Array) -> Any:
-        """The model, in this thread, with the shelf in its place."""
+        """This thread's model, with the shelf in its place."""
         if self.facts.shelf is None:
             return self.facts.model
         model = getattr(_shelf_models, "model", None)
@@ -66,9 +67,9 @@ class Environment:
         codec.layout().restore(self.model(shelf), self.data, vector)
 
     def step(self, control: Array, target: Array, shelf: Array, row: Array) -> None:
-        """The stock step; ``mj_forward`` is part of it, as it changes the warmstart. Then ``read``.
+        """The stock step, then ``read``. ``mj_forward`` is part of it, since it changes the warmstart.
 
-        As little Python as can be: whatever runs here keeps the other threads from the interpreter.
+        Little Python runs here, since it holds the GIL that the other threads need.
         """
         data, model = self.data, self.facts.model if self.facts.shelf is None else self.model(shelf)
         self.ctrl[:] = control
@@ -79,7 +80,7 @@ class Environment:
         self.read(row)
 
     def read(self, row: Array) -> None:
-        """Hand, claws and object [12] and the object's rotation matrix [9] into one row."""
+        """Write hand, claws and object [12] and the object's rotation matrix [9] into a row."""
         row[:3], row[3:6], row[6:9], row[9:12], row[12:] = self.parts
 
     def pads_touch(self) -> bool:
@@ -110,9 +111,9 @@ class Handle:
         self.radius = _RADIUS[self.task]
         self.rows = np.empty((self.n, 21))
         self.parts = [(e.step, place, row) for e, place, row in zip(environments, self.shelf, self.rows, strict=True)]
-        """What each environment's step takes that never changes."""
+        """The step of each environment, and its constant arguments."""
         self.frame = np.empty((self.n, N_FRAME))
-        self.seen: GoalObservation = {}
+        self.observation: GoalObservation = {}
 
 
 class Simulator:
@@ -138,23 +139,23 @@ class Simulator:
 
         self.threads.each(restore, handle.n)
         handle.frame = _frame(rows)
-        handle.seen = goal_view(np.concatenate([handle.frame, handle.frame, handle.goal], axis=1))
+        handle.observation = goal_view(np.concatenate([handle.frame, handle.frame, handle.goal], axis=1))
         return handle
 
     def get_states(self, state: Handle) -> States:
         """The named arrays [n, ...] from which ``reset_to`` continues bit for bit."""
         layout = codec.layout()
         vectors = np.array([layout.read(e.facts.model, e.data) for e in state.environments])
-        own = {name: getattr(state, name).copy() for name in ("goal", "shelf", "object_start", "task", "step_count")}
-        return {**layout.unpack(vectors), **own, **codec.identity(state.task)}
+        arrays = {name: getattr(state, name).copy() for name in ("goal", "shelf", "object_start", "task", "step_count")}
+        return {**layout.unpack(vectors), **arrays, **codec.identity(state.task)}
 
     def observe(self, state: Handle) -> GoalObservation:
         """What a policy sees."""
-        return {name: array.copy() for name, array in state.seen.items()}
+        return {name: array.copy() for name, array in state.observation.items()}
 
     def is_success(self, state: Handle) -> NDArray[np.bool_]:
         """The stock success indicator of the states themselves."""
-        return near(state.seen["achieved_goal"], state.goal, state.radius)
+        return near(state.observation["achieved_goal"], state.goal, state.radius)
 
     def goal_radius(self, state: Handle) -> NDArray[np.float64]:
         """[n]: the stock threshold of each task."""
@@ -164,26 +165,26 @@ class Simulator:
         """Whether both finger pads press on the object."""
         return np.array([environment.pads_touch() for environment in state.environments])
 
-    def step(self, state: Handle, action: Any) -> tuple[Handle, Transition]:
+    def step(self, state: Handle, action: Any) -> tuple[Handle, StepResult]:
         """One step of every environment."""
         action = _checked(action, state.n)
         target = np.array([environment.mocap_pos for environment in state.environments])
         target = (target + action[:, :3] * ACTION_SCALE).clip(state.mocap_low, state.mocap_high)
         parts, controls, targets = state.parts, list(action[:, 3:] * _BOTH_FINGERS), list(target)
 
-        def one(i: int) -> None:
+        def step_one(i: int) -> None:
             step, shelf, row = parts[i]
             step(controls[i], targets[i], shelf, row)
 
-        self.threads.each(one, state.n)
+        self.threads.each(step_one, state.n)
         previous, state.frame = state.frame, _frame(state.rows)
         stacked = np.concatenate([state.frame, previous, state.goal], axis=1)
-        state.seen = goal_view(stacked.clip(state.observation_low, state.observation_high))
+        state.observation = goal_view(stacked.clip(state.observation_low, state.observation_high))
         state.step_count += 1
         success = self.is_success(state)
         never = np.zeros(state.n, dtype=np.bool_)
         reward = success.astype(np.float64) - 1.0
-        return state, Transition(self.observe(state), reward, success, never, state.step_count >= self.max_steps)
+        return state, StepResult(self.observe(state), reward, success, never, state.step_count >= self.max_steps)
 
     def _lend(self, index: int) -> Environment:
         idle = self._idle[index]
@@ -194,9 +195,9 @@ class Simulator:
             self._idle[environment.index].append(environment)
 
 
-def stock_observation(seen: GoalObservation) -> NDArray[np.float64]:
+def stock_observation(observation: GoalObservation) -> NDArray[np.float64]:
     """The stock observation [n, 39] of a goal observation."""
-    return np.concatenate([seen["observation"][:, : 2 * N_FRAME], seen["desired_goal"]], axis=1)
+    return np.concatenate([observation["observation"][:, : 2 * N_FRAME], observation["desired_goal"]], axis=1)
 
 
 def _checked(action: Any, n: int) -> Array:

@@ -19,12 +19,12 @@ from scout_rl.ladders.ladder import Ladder, level_fractions
 from scout_rl.ladders.trajectory import Trajectory
 
 HORIZON = 150
-"""The time limit of training and evaluation: the slowest solution of any bank has 106 steps. The stock limit is 500."""
+"""The time limit of training and evaluation. The slowest solution of any bank has 106 steps; the stock limit is 500."""
 
 
 @cache
 def shared_simulator() -> Simulator:
-    """One for all that builds and checks ladders, so that its environments are made once."""
+    """The simulator that builds and checks ladders; its environments are made once."""
     return Simulator(HORIZON)
 
 
@@ -38,27 +38,27 @@ class Attempt(NamedTuple):
 
 
 def attempt(states: Mapping[str, Array], max_steps: int = HORIZON) -> list[Attempt]:
-    """Play the scripted policy from states [n, ...], each for a step at least and to its first success."""
+    """Play the scripted policy from states [n, ...], each for at least one step and up to its first success."""
     codec.check(states)
-    return [found for part in codec.chunks(states) for found in _attempt(part, max_steps)]
+    return [result for part in codec.chunks(states) for result in _attempt(part, max_steps)]
 
 
 def _attempt(states: States, max_steps: int) -> list[Attempt]:
     simulator = shared_simulator()
     handle = simulator.reset_to(states)
-    path, seen = [simulator.get_states(handle)], [simulator.observe(handle)]
+    path, observations = [simulator.get_states(handle)], [simulator.observe(handle)]
     moves: list[Array] = []
     steps, solved = np.zeros(handle.n, dtype=int), np.zeros(handle.n, dtype=np.bool_)
     while not solved.all() and len(moves) < max_steps:
-        moves.append(act(handle.task, stock_observation(seen[-1])))
-        handle, transition = simulator.step(handle, moves[-1])
+        moves.append(act(handle.task, stock_observation(observations[-1])))
+        handle, result = simulator.step(handle, moves[-1])
         path.append(simulator.get_states(handle))
-        seen.append(transition.observation)
+        observations.append(result.observation)
         steps[~solved] += 1
-        solved |= transition.success
+        solved |= result.success
     whole = {name: np.stack([states[name] for states in path]) for name in path[0]}
     whole["step_count"][:] = 0
-    actions, achieved = np.stack(moves), np.stack([s["achieved_goal"] for s in seen])
+    actions, achieved = np.stack(moves), np.stack([s["achieved_goal"] for s in observations])
     return [
         Attempt(
             Solution({name: array[: t + 1, i] for name, array in whole.items()}, actions[:t, i]),
@@ -70,9 +70,9 @@ def _attempt(states: States, max_steps: int) -> list[Attempt]:
 
 
 def solved(states: Mapping[str, Array]) -> list[Attempt]:
-    """Attempts that all succeed; a ``ValueError`` that says how many did where they do not."""
+    """Attempts that all succeed; else a ``ValueError`` with the number that did."""
     attempts = attempt(states)
-    failed = [i for i, found in enumerate(attempts) if not found.solved]
+    failed = [i for i, result in enumerate(attempts) if not result.solved]
     if failed:
         raise ValueError(
             f"the scripted policy solves {len(attempts) - len(failed)} of {len(attempts)} states in {HORIZON} steps; "
@@ -82,12 +82,12 @@ def solved(states: Mapping[str, Array]) -> list[Attempt]:
 
 
 def along_the_path(attempts: list[Attempt], n_levels: int) -> States:
-    """A ladder at shares of the object's path, through the mechanism that serves any recorded trajectory."""
-    return Ladder.from_trajectories([_recorded(a) for a in attempts], level_fractions(n_levels), "path").stack()
+    """A ladder at fractions of the object's path."""
+    return Ladder.from_trajectories([_trajectory(a) for a in attempts], level_fractions(n_levels), "path").stack()
 
 
-def _recorded(found: Attempt) -> Trajectory:
-    states, actions = found.solution
+def _trajectory(played: Attempt) -> Trajectory:
+    states, actions = played.solution
     library = {"metaworld": installed("metaworld")}
     success = np.arange(1, len(actions) + 1) == len(actions)
     return Trajectory(
@@ -98,6 +98,6 @@ def _recorded(found: Attempt) -> Trajectory:
         actions=actions,
         rewards=success - 1.0,
         success=success,
-        achieved=found.achieved,
+        achieved=played.achieved,
         desired=states["goal"][0],
     )

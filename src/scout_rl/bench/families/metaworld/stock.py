@@ -15,11 +15,11 @@ from scout_rl.bench.families.metaworld.simulator import N_ACTIONS, goal_view
 from scout_rl.bench.families.metaworld.tasks import TASKS, Array, stock_env
 
 CAMERA = "corner"
-"""The stock camera that sees the hand, the object, the goal and the shelf."""
+"""A stock camera that shows the hand, the object, the goal and the shelf."""
 
 
 class StockTask(GoalStock):
-    """The stock task with the context's vector, its goal in sight."""
+    """The stock task with the context's vector and a visible goal."""
 
     success_key = "success"
 
@@ -37,13 +37,13 @@ class StockTask(GoalStock):
         """The stock reset."""
         self._ready = True
         self.env._last_rand_vec = self.vector.copy()
-        return self.seen(self.env.reset()[0])
+        return self.view(self.env.reset()[0])
 
     def put(self, state: Mapping[str, Array]) -> GoalView:
-        """Physics, goal, shelf; as after a stock reset, the previous frame is the current one."""
+        """Restore physics, goal and shelf; as after a stock reset, the previous frame is the current one."""
         if not self._ready:
             self.start()
-        return self.seen(codec.restore_stock(self.env, state))
+        return self.view(codec.restore_stock(self.env, state))
 
     def read(self) -> States:
         """As the batch simulator names them."""
@@ -53,7 +53,7 @@ class StockTask(GoalStock):
         """Within the task's radius, as the stock reward judges it."""
         return bool(self.env.evaluate_state(self.env._get_obs(), np.zeros(N_ACTIONS))[1]["success"])
 
-    def seen(self, observation: Any) -> GoalView:
+    def view(self, observation: Any) -> GoalView:
         """The goal moved out of the stock vector."""
         return {name: array[0] for name, array in goal_view(np.asarray(observation)[None]).items()}
 

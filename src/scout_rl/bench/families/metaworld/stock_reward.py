@@ -1,4 +1,4 @@
-"""The shaped reward of the stock environments for a batch, on request: no learner is trained on it."""
+"""The shaped reward of the stock environments for a batch. No learner is trained on it."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from scout_rl.bench.families.metaworld.tasks import TASKS, Array, stock, stock_e
 
 
 def stock_reward(state: Handle, action: Array) -> NDArray[np.float64]:
-    """float64[n]: what the stock step that led to these states with these actions would have returned."""
-    seen = stock_observation(state.seen)
-    rows = zip(state.environments, seen, np.asarray(action), state.goal, state.object_start, strict=True)
+    """float64[n]: the reward of the stock step that led to these states with these actions."""
+    observation = stock_observation(state.observation)
+    rows = zip(state.environments, observation, np.asarray(action), state.goal, state.object_start, strict=True)
     return np.array([_evaluate(*row)[0] for row in rows])
 
 
-def _evaluate(environment: Environment, seen: Array, action: Array, goal: Array, object_start: Array) -> Any:
+def _evaluate(environment: Environment, observation: Array, action: Array, goal: Array, object_start: Array) -> Any:
     """The stock method on our ``MjData``."""
     judge = _judge(environment.index)
     judge.data = environment.data
     judge._target_pos, judge.obj_init_pos = goal, object_start
     # The stock environment keeps views here, not copies, so "initial" pads are where the pads are now.
     judge.init_left_pad, judge.init_right_pad = judge.get_body_com("leftpad"), judge.get_body_com("rightpad")
-    return judge.evaluate_state(seen, action)
+    return judge.evaluate_state(observation, action)
 
 
 @cache
 def _judge(index: int) -> Any:
-    """A stock environment that was reset once, for what its reward remembers of a reset."""
+    """A stock environment that was reset once: its reward uses values of the reset."""
     env = stock_env(TASKS[index].name)
     facts = stock(index)
     env._last_rand_vec = (facts.context_low + facts.context_high) / 2

@@ -1,4 +1,4 @@
-"""The Meta-World tasks that are simulated, and what is read from their stock environments once a process."""
+"""The simulated Meta-World tasks, and what each process reads once from their stock environments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Task:
-    """One stock task, with the numbers that stand inside its stock methods."""
+    """One stock task, with the constants of its stock methods."""
 
     name: str
     """The stock environment's id."""
@@ -27,7 +27,7 @@ class Task:
     separation: float
     """The least distance on the table between the object's start and the goal."""
     carried: bool
-    """Whether the object is lifted: then every scaffold is a grasped state."""
+    """Whether the object is lifted. Then every scaffold is a grasped state."""
 
 
 TASKS = (
@@ -49,9 +49,9 @@ def task_index(name: str) -> int:
 
 
 def stock_env(name: str, **options: Any) -> Any:
-    """The unmodified environment, its goal in sight (as in Meta-World's MT1) and its task vector settable.
+    """The unmodified environment with a visible goal (as in Meta-World's MT1).
 
-    ``set_task`` does the same from a pickled task; the vector is ``env._last_rand_vec``.
+    Its task vector ``env._last_rand_vec`` can be set; ``set_task`` does the same from a pickled task.
     """
     env = ALL_V3_ENVIRONMENTS[TASKS[task_index(name)].name](**options)
     env._partially_observable = False
@@ -62,7 +62,7 @@ def stock_env(name: str, **options: Any) -> Any:
 
 
 class Stock:
-    """The model of a task and where in it things are; nothing here is written to."""
+    """The model of a task and the indices of its parts; read only."""
 
     def __init__(self, index: int) -> None:
         env = stock_env(TASKS[index].name)

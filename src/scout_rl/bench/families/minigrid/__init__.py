@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import Family, Solution, States
 from scout_rl.bench.families.minigrid import codec, contexts, operator, solver
-from scout_rl.bench.families.minigrid.simulator import Simulator, State, Transition
+from scout_rl.bench.families.minigrid.simulator import Simulator, State, StepResult
 from scout_rl.bench.families.minigrid.stock import Stock
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
@@ -22,7 +22,7 @@ from scout_rl.ladders.validate import Report
 
 @dataclass(frozen=True)
 class Batch:
-    """The simulator behind the contract's batched interface; training uses its pure functions instead."""
+    """The simulator as the contract's `BatchSimulator`; training uses its pure functions instead."""
 
     simulator: Simulator
 
@@ -43,10 +43,10 @@ class Batch:
         """The partial views uint8[n, 7, 7, 3]."""
         return _observe(self.simulator, state)
 
-    def step(self, state: State, action: Any) -> tuple[State, Transition]:
+    def step(self, state: State, action: Any) -> tuple[State, StepResult]:
         """One step of every environment."""
-        stepped: tuple[State, Transition] = _step(self.simulator, state, action)
-        return stepped
+        result: tuple[State, StepResult] = _step(self.simulator, state, action)
+        return result
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -75,7 +75,7 @@ class MiniGrid(Family):
         return Simulator(width=env.width, height=env.height, max_steps=env.max_steps)
 
     def batch_simulator(self, setting: Setting) -> Batch:
-        """The same as a batch."""
+        """The pure functions as a batch."""
         return Batch(self.simulator(setting))
 
     def target_starts(self, bank_contexts: Mapping[str, NDArray[Any]]) -> States:
@@ -91,23 +91,23 @@ class MiniGrid(Family):
         return [solver.trajectory(state) for state in solver.each(states)]
 
     def rungs(self, n_steps: int, n_levels: int) -> NDArray[np.int64]:
-        """Even shares of all steps but the last."""
+        """Even fractions of all steps but the last."""
         return solver.rungs(n_steps, n_levels)
 
     def as_starts(self, states: Mapping[str, NDArray[Any]]) -> States:
-        """With the step counters at 0: a state has nothing else of its past."""
+        """Step counters at 0; nothing else depends on how a state was reached."""
         return {**states, "step_count": np.zeros_like(states["step_count"])}
 
     def check_ladder(self, bank_contexts: Mapping[str, NDArray[Any]], ladder: States, *, by_hand: bool) -> Report:
-        """Nothing to ask: whatever the source, starts lie on a solution of their context, and grids restore exactly."""
+        """Nothing to check: starts of any source lie on a solution of their context, and grids restore exactly."""
         return Report(int(ladder["step_count"].size))
 
     def stock_env(self, setting: Setting, context: Mapping[str, NDArray[Any]], *, pixels: int = 0) -> Stock:
-        """The unmodified environment, started from the context's own seed."""
+        """The unmodified environment, started from the context's seed."""
         return Stock(setting, context, pixels)
 
     def why_sketched(self) -> str:
-        """It is not: the stock renderer needs no GL."""
+        """Never: the stock renderer needs no GL."""
         return ""
 
 

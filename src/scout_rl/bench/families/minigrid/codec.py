@@ -1,11 +1,11 @@
-"""MiniGrid states as named arrays, and the way from there into the batch simulator and the stock environment.
+"""MiniGrid states as named arrays, to and from the batch simulator and the stock environment.
 
-One state is a dict of five arrays; a batch has the same leading axes on each:
+One state is a dict of five arrays; a batch has equal leading axes on each:
 
 - ``grid`` uint8[width, height, 3]: the stock ``Grid.encode()`` (object, colour, state);
 - ``agent_pos`` int64[2] and ``agent_dir`` int64;
 - ``carrying`` uint8[3]: the carried object, encoded as a cell; zeros when there is none;
-- ``step_count`` int64; may be left out, an episode then starts at 0.
+- ``step_count`` int64; 0 if it is left out.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def restore_stock(env: Any, state: Mapping[str, NDArray[Any]]) -> None:
 
 
 def _pack(encoded: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """uint8[..., 3] of the stock encoding to one byte a cell."""
+    """uint8[..., 3] of the stock encoding to one byte per cell."""
     kind = _KIND[encoded[..., 0]]
     if (kind == 255).any():
         unknown = int(encoded[..., 0][kind == 255].flat[0])

@@ -1,4 +1,4 @@
-"""A MiniGrid context: a stock layout with the agent's pose in it, generated from a seed."""
+"""A MiniGrid context: a stock layout and the agent's pose, generated from a seed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stock_env(setting: Setting, **options: Any) -> Any:
 
 
 def target_starts(contexts: Mapping[str, NDArray[Any]]) -> States:
-    """The level-0 states [contexts, ...]: a context stores its own."""
+    """The level-0 states [contexts, ...], which the contexts hold."""
     return {name: np.array(contexts[name]) for name in _STATE}
 
 
@@ -39,18 +39,18 @@ def sample_bank(setting: Setting) -> ContextBank:
 
 
 def _candidates(setting: Setting) -> Iterator[tuple[States, int]]:
-    """Distinct solvable layouts that belong to a group, with its index, in the order of the drawn seeds."""
+    """Distinct solvable layouts of any group with the group's index, in the order of the drawn seeds."""
     env = stock_env(setting)
     generator = np.random.default_rng(setting.bank_seed)
-    seen: set[bytes] = set()
+    contents: set[bytes] = set()
     for _ in range(_MAX_CANDIDATES):
         seed = int(generator.integers(2**31))
         env.reset(seed=seed)
         state = read_stock(env)
         content = b"".join(state[name].tobytes() for name in _STATE)
-        if content in seen:
+        if content in contents:
             continue
-        seen.add(content)
+        contents.add(content)
         group = _group_of(setting, state, env.max_steps)
         if group >= 0:
             yield {"seed": np.array(seed, dtype=np.int64), **state}, group
@@ -58,7 +58,7 @@ def _candidates(setting: Setting) -> Iterator[tuple[States, int]]:
 
 
 def _group_of(setting: Setting, state: States, max_steps: int) -> int:
-    """The first group whose bounds the context meets; -1 where there is none, or no solution."""
+    """The first group whose bounds the context meets; -1 if there is none, or no solution in time."""
     actions = solve(state)
     if actions is None or len(actions) > max_steps:
         return -1

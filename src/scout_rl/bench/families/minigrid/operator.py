@@ -1,7 +1,7 @@
 """The hand-built G(x, l) of MiniGrid: the stages of DoorKey, and the route through MultiRoom.
 
-Both mark states on the solver's path: DoorKey by what has been achieved, MultiRoom by how far along the route
-the agent stands. So every start lies on a solution of its context, and fewer steps remain at every level.
+Both take states on the solver's path: DoorKey by what has been achieved, MultiRoom by how far the agent has come. So
+every start lies on a solution of its context, and fewer steps remain at each level.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _starts(context: States, n_levels: int) -> States:
 
 
 def _stages(path: Solution, n_levels: int) -> list[int]:
-    """Target start; carrying the key; at the locked door with it; past the opened door; next to the goal."""
+    """Target start; carrying the key; with it at the locked door; past the opened door; next to the goal."""
     if n_levels != N_STAGES:
         raise ValueError(
             f"the hand-built DoorKey ladder has {N_STAGES} levels, not {n_levels}; "
@@ -52,10 +52,9 @@ def _stages(path: Solution, n_levels: int) -> list[int]:
 
 
 def _along_route(path: Solution, n_levels: int) -> list[int]:
-    """Even fractions of the route's cells, from the start to the last cell before the goal, doors behind
-    open.
+    """Even fractions of the route's cells, from the start to the last cell before the goal.
 
-    On a cell of the route the agent looks at the next one, and a door ahead is still shut.
+    The agent looks at the route's next cell. Doors behind it are open, and a door ahead is shut.
     """
     if n_levels < 2:
         raise ValueError(f"a ladder needs at least two levels, not {n_levels}")

@@ -1,13 +1,11 @@
 """Many MiniGrid environments stepped as one batch: walls, doors, keys and goals, in JAX.
 
-The semantics are those of the stock ``minigrid`` package, bit for bit
-(tests/families/test_minigrid_parity.py): its seven actions, its 7x7 partial view with the visibility rule,
-its reward and its time limit. What makes it fast:
+The semantics are those of the stock ``minigrid`` package, bit for bit (tests/bench/families/test_minigrid_parity.py):
+its seven actions, its 7x7 partial view with the visibility rule, its reward and its time limit. What makes it fast:
 
 - A cell is one byte, so a layout is a short vector and a write is one vectorised select.
-- The layout is stored with walls around it, so the view is one gather at fixed offsets for each direction.
-- Visibility spreads along the seven cells of a row as bits of an integer: a few shifts instead of 49
-  branches.
+- The layout is stored with walls around it, so the view is one gather at fixed offsets per direction.
+- A row of the view is the bits of an integer, so visibility spreads along it with a few shifts instead of branches.
 
 All functions are pure and written for one environment; ``jax.vmap`` makes the batch.
 """
@@ -26,7 +24,7 @@ Array = Any
 VIEW = 7
 """Cells along one side of the square partial view."""
 MARGIN = VIEW - 2
-"""Walls stored around the layout: the agent stands at least one cell inside and sees six cells ahead."""
+"""Walls stored around the layout: the agent is at least one cell inside and sees six cells ahead."""
 N_ACTIONS = 7
 LEFT, RIGHT, FORWARD, PICKUP, DROP, TOGGLE, DONE = range(N_ACTIONS)
 
@@ -35,7 +33,7 @@ UNSEEN_KIND, EMPTY_KIND, WALL_KIND, GOAL_KIND, DOOR_KIND, KEY_KIND = range(6)
 STOCK_TYPE = np.array([0, 1, 2, 8, 4, 5], dtype=np.uint8)
 """The stock package's object index of each kind."""
 EMPTY = EMPTY_KIND
-WALL = WALL_KIND | 5 << 3  # grey, as the stock package draws what lies outside the grid
+WALL = WALL_KIND | 5 << 3  # grey, as the stock package draws cells outside the grid
 STATE_BIT = 1 << 6
 
 
@@ -43,7 +41,7 @@ class State(NamedTuple):
     """One environment. A batch of them has a leading axis on every field."""
 
     cells: Array
-    """uint8[n_cells]: the layout with its margin, row after row, one byte a cell."""
+    """uint8[n_cells]: the layout with its margin, row after row, one byte per cell."""
     position: Array
     """int32: the agent's index into ``cells``."""
     direction: Array
@@ -54,8 +52,8 @@ class State(NamedTuple):
     """int32: steps since the episode began."""
 
 
-class Transition(NamedTuple):
-    """What one step returns beside the new state."""
+class StepResult(NamedTuple):
+    """What one step returns besides the new state."""
 
     observation: Array
     """uint8[7, 7, 3]: the stock partial view."""
@@ -68,13 +66,13 @@ class Transition(NamedTuple):
 
     @property
     def success(self) -> Array:
-        """bool: nothing but the goal ends an episode before its time."""
+        """bool: only the goal ends an episode before the time limit."""
         return self.terminated
 
 
 @dataclass(frozen=True)
 class Simulator:
-    """Steps layouts of one size and time limit; hashable, so ``jax.jit`` can take it as a static argument."""
+    """Steps layouts of one size and time limit. It is hashable, so that ``jax.jit`` takes it as a static argument."""
 
     width: int
     height: int
@@ -95,11 +93,11 @@ class Simulator:
         return (y + MARGIN) * self.stride + x + MARGIN
 
     def _forward(self) -> NDArray[np.int32]:
-        """int32[4]: the step in ``cells`` from the agent to the cell in front of it, for each direction."""
+        """int32[4]: the offset in ``cells`` from the agent to the cell in front of it, per direction."""
         return np.array([1, self.stride, -1, -self.stride], dtype=np.int32)
 
     def _view_offsets(self) -> NDArray[np.int32]:
-        """int32[4, 49]: from the agent to each cell of its view (column i from its left, row j from afar)."""
+        """int32[4, 49]: offsets from the agent to the cells of its view (column i from its left, row j from afar)."""
         forward = self._forward()
         right = np.roll(forward, -1)
         i, j = np.divmod(np.arange(VIEW * VIEW, dtype=np.int32), VIEW)
@@ -111,16 +109,16 @@ class Simulator:
         return (1 - 0.9 * (np.arange(self.max_steps + 1) / self.max_steps)).astype(np.float32)
 
     def observe(self, state: State) -> Array:
-        """uint8[7, 7, 3]: the agent's partial view; what it carries is drawn in its own cell."""
+        """uint8[7, 7, 3]: the agent's partial view; the object that it carries is drawn in its own cell."""
         offsets = jnp.asarray(self._view_offsets())[state.direction]
-        seen = state.cells[state.position + offsets]
-        visible = _visible(_see_behind(seen))
-        own = VIEW // 2 * VIEW + VIEW - 1
-        seen = jnp.where(jnp.arange(VIEW * VIEW) == own, state.carrying, seen)
-        seen = jnp.where(visible, seen, jnp.uint8(0))
-        kind = seen & 7
+        cells = state.cells[state.position + offsets]
+        visible = _visible(_see_behind(cells))
+        agent_cell = VIEW // 2 * VIEW + VIEW - 1
+        cells = jnp.where(jnp.arange(VIEW * VIEW) == agent_cell, state.carrying, cells)
+        cells = jnp.where(visible, cells, jnp.uint8(0))
+        kind = cells & 7
         stock_type = jnp.where(kind == GOAL_KIND, STOCK_TYPE[GOAL_KIND], kind)
-        return jnp.stack([stock_type, (seen >> 3) & 7, seen >> 6], axis=-1).reshape(VIEW, VIEW, 3)
+        return jnp.stack([stock_type, (cells >> 3) & 7, cells >> 6], axis=-1).reshape(VIEW, VIEW, 3)
 
     def move(self, state: State, action: Array) -> tuple[State, Array]:
         """The state after an action, and whether it reached the goal."""
@@ -147,12 +145,12 @@ class Simulator:
             step_count=state.step_count + 1,
         ), moves & (kind == GOAL_KIND)
 
-    def step(self, state: State, action: Array) -> tuple[State, Transition]:
+    def step(self, state: State, action: Array) -> tuple[State, StepResult]:
         """One stock step: the action, then the view from the new state."""
         state, terminated = self.move(state, action)
         reward = jnp.where(terminated, jnp.asarray(self._rewards())[state.step_count], 0.0)
         truncated = state.step_count >= self.max_steps
-        return state, Transition(self.observe(state), reward, terminated, truncated)
+        return state, StepResult(self.observe(state), reward, terminated, truncated)
 
 
 def _locked(door: Array) -> Array:
@@ -176,11 +174,11 @@ def _see_behind(cell: Array) -> Array:
 
 
 def _visible(see_behind: Array) -> Array:
-    """bool[49]: which cells of a view are seen, given which can be seen through (``Grid.process_vis``).
+    """bool[49]: which cells of a view are visible, from which can be seen through (``Grid.process_vis``).
 
-    Row by row away from the agent: within a row sight spreads sideways through cells that can be seen
-    through, first to the right, then to the left; every cell that spreads also lights the cells behind it and
-    behind its neighbour. A row is an integer whose bit i is column i.
+    Row by row away from the agent. Within a row, sight spreads sideways through transparent cells, first to the right,
+    then to the left. Each cell that spreads also lights the cells behind it and behind its neighbour. A row is an
+    integer whose bit i is column i.
     """
     bits = jnp.uint32(1) << jnp.arange(VIEW, dtype=jnp.uint32)
     through = jnp.sum(see_behind.reshape(VIEW, VIEW) * bits[:, None], axis=0, dtype=jnp.uint32)
@@ -195,13 +193,12 @@ def _visible(see_behind: Array) -> Array:
         leftward = row & t & (all_columns - 1)
         rows.append(row)
         row = (rightward | rightward << 1) | (leftward | leftward >> 1)
-    seen = jnp.stack(rows[::-1])
-    return ((seen[None, :] >> jnp.arange(VIEW, dtype=jnp.uint32)[:, None]) & 1).astype(bool).reshape(-1)
+    lit = jnp.stack(rows[::-1])
+    return ((lit[None, :] >> jnp.arange(VIEW, dtype=jnp.uint32)[:, None]) & 1).astype(bool).reshape(-1)
 
 
 def _spread(row: Array, through: Array, *, left: bool) -> Array:
-    """Fill one way along a row: a cell lights its neighbour if it is lit and can be seen through (doubling
-    strides)."""
+    """Spread light one way along a row, in doubling strides: a lit transparent cell lights its neighbour."""
     mask = jnp.uint32((1 << VIEW) - 1)
     for stride in (1, 2, 4):
         if left:

@@ -1,7 +1,7 @@
 """A shortest solution of any MiniGrid state, by breadth-first search over the true state.
 
-The search knows the whole grid. It leaves out the three actions that no shortest solution needs: ``done``,
-dropping the key (there is one, and carrying it forbids nothing else) and closing an open door.
+The search knows the whole grid. It leaves out three actions that no shortest solution needs: ``done``, dropping the key
+(there is one, and carrying it forbids nothing) and closing an open door.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _EMPTY_CELL = (1, 0, 0)
 
 
 class _Node(NamedTuple):
-    """What changes while solving; everything else of a state is constant."""
+    """The part of a state that a solution changes."""
 
     cell: int
     direction: int
@@ -31,13 +31,13 @@ class _Node(NamedTuple):
 
 
 def solve(state: Mapping[str, NDArray[Any]]) -> list[int] | None:
-    """The actions of a shortest solution from this state; None where there is none."""
+    """The actions of a shortest solution from this state; None if there is none."""
     path = _search(state)
     return None if path is None else [action for _, action in path[:-1]]
 
 
 def trajectory(context: Mapping[str, NDArray[Any]]) -> Solution:
-    """A shortest solution of a context (or of any state), with every state on its way."""
+    """A shortest solution of a context or state, with every state on its path."""
     path = _search(context)
     if path is None:
         raise ValueError(f"the layout has no solution from agent_pos {tuple(int(v) for v in context['agent_pos'])}")
@@ -47,9 +47,9 @@ def trajectory(context: Mapping[str, NDArray[Any]]) -> Solution:
 
 
 def rungs(n_steps: int, n_levels: int) -> NDArray[np.int64]:
-    """int[levels]: the steps at even fractions of a solution.
+    """int[levels]: the steps at even fractions of a solution without its last step.
 
-    The last step is omitted, so that the easiest level is adjacent to the goal (fractions 0 to 1 of what remains).
+    So the easiest level is next to the goal.
     """
     if n_levels < 2:
         raise ValueError(f"a ladder needs at least two levels, not {n_levels}")
@@ -58,7 +58,7 @@ def rungs(n_steps: int, n_levels: int) -> NDArray[np.int64]:
 
 
 def each(states: Mapping[str, NDArray[Any]]) -> list[States]:
-    """A batch of states [n, ...] as n single ones."""
+    """A batch of states [n, ...] as n single states."""
     return [{name: a[i] for name, a in states.items()} for i in range(len(next(iter(states.values()))))]
 
 
@@ -80,17 +80,17 @@ def _search(state: Mapping[str, NDArray[Any]]) -> list[tuple[_Node, int]] | None
     layout = _Layout(grid, key_colour)
 
     came_from: dict[_Node, tuple[_Node, int]] = {}
-    seen, ring = {start}, [start]
+    visited, ring = {start}, [start]
     while ring:
         next_ring = []
         for node in ring:
             for action, after in layout.successors(node):
-                if after in seen:
+                if after in visited:
                     continue
                 came_from[after] = (node, action)
                 if layout.kind[after.cell] == _GOAL:
                     return _path(came_from, start, after)
-                seen.add(after)
+                visited.add(after)
                 next_ring.append(after)
         ring = next_ring
     return None
@@ -108,7 +108,7 @@ class _Layout:
         self.key_fits = {c for c in self.door_bit if colour[c] == key_colour}
 
     def successors(self, node: _Node) -> Sequence[tuple[int, _Node]]:
-        """Every useful action and where it leads; the cell ahead decides what else but turning is."""
+        """Every useful action and the node it leads to: turns, and what the cell ahead allows."""
         cell, direction, opened, holds_key = node
         turns = [
             (LEFT, _Node(cell, (direction + 3) & 3, opened, holds_key)),

@@ -35,11 +35,11 @@ class PointMaze(Family):
         return contexts.target_starts(bank_contexts)
 
     def starts(self, bank_contexts: Mapping[str, Array], n_levels: int) -> States:
-        """Fractions of the shortest way."""
+        """The ball at fractions of the shortest way."""
         return operator.starts(bank_contexts, level_fractions(n_levels))
 
     def solutions(self, states: Mapping[str, Array]) -> list[Solution]:
-        """The shortest ways, driven."""
+        """The ball driven along the shortest ways."""
         return solver.solve(states)
 
     def as_starts(self, states: Mapping[str, Array]) -> States:
@@ -47,7 +47,7 @@ class PointMaze(Family):
         return solver.simulator_of_states(states).as_starts(states)
 
     def check_ladder(self, bank_contexts: Mapping[str, Array], ladder: States, *, by_hand: bool) -> Report:
-        """The ball is nowhere in a wall."""
+        """No ball may be in a wall."""
         maze = contexts.simulator_of(bank_contexts)
         return check_starts(
             maze,
@@ -61,7 +61,7 @@ class PointMaze(Family):
         return StockMaze(simulator(setting.task), context, pixels)
 
     def why_sketched(self) -> str:
-        """A sketch shows more than the stock picture."""
+        """Always: a sketch shows more than the stock picture."""
         return "The cells are drawn from above, with the way to the goal."
 
     def sketch(self, axis: Any, state: States, target: States) -> None:

@@ -1,7 +1,7 @@
-"""PointMaze states as named arrays, and the way from there into the stock environment and back.
+"""A stock PointMaze environment's state as named arrays, and back. The batch simulator restores many at once.
 
 A state is MuJoCo's integration state (position and velocity, the last force, the solver's warmstart), the goal, and the
-step counter. The batch simulator restores many at once; here is the single stock environment.
+step counter.
 """
 
 from __future__ import annotations

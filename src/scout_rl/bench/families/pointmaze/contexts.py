@@ -15,7 +15,7 @@ from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
 
 NOISE = 0.25
-"""Start and goal lie within this of a cell's centre, along each axis."""
+"""Start and goal lie within this distance of a cell's centre along each axis."""
 
 
 def sample_bank(setting: Setting) -> ContextBank:
@@ -37,7 +37,7 @@ def sample_bank(setting: Setting) -> ContextBank:
 
 
 def simulator_of(contexts: Mapping[str, Array]) -> Simulator:
-    """The simulator of the one maze that all these contexts are in."""
+    """The simulator of the maze that these contexts share."""
     mazes = np.unique(contexts["maze"])
     if len(mazes) != 1 or not 0 <= mazes[0] < len(TASKS):
         raise ValueError(f"contexts of one maze are needed, not of {mazes.tolist()}; there are {len(TASKS)} mazes.")
@@ -45,7 +45,7 @@ def simulator_of(contexts: Mapping[str, Array]) -> Simulator:
 
 
 def check(maze: Maze, contexts: Mapping[str, Array]) -> None:
-    """Refuse a start or a goal in a wall or outside the maze, with one sentence."""
+    """Refuse a start or a goal in a wall or outside the maze."""
     for what in ("start", "goal"):
         free = maze.is_free(contexts[what])
         if not free.all():
@@ -62,7 +62,7 @@ def target_starts(contexts: Mapping[str, Array]) -> States:
 
 
 def starts_at(simulated: Simulator, position: Array, goal: Array) -> States:
-    """The ball at rest at ``position`` [n, 2]; all else as a stock reset leaves it."""
+    """The ball at rest at ``position`` [n, 2]; all else as after a stock reset."""
     n, layout = len(position), simulated.pool.layout
     states: States = {name: np.zeros((n, *shape), dtype=dtype) for name, (_, shape, dtype) in layout.parts.items()}
     states |= {**layout.identity(n), "qpos": np.array(position, dtype=np.float64)}

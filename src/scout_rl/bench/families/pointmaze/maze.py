@@ -1,4 +1,4 @@
-"""The maze as geometry: walls, free cells, the shortest way for the ball, and where a wall can touch it."""
+"""The maze as geometry: walls, free cells, the ball's shortest way, and where it may touch a wall."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 Points = NDArray[np.float64]
 
 CLEARANCE = 0.2
-"""The way keeps this distance from walls, along each axis; the ball's radius is 0.1."""
+"""The way keeps this distance from walls along each axis; the ball's radius is 0.1."""
 TOUCH = 0.103
-"""Within this distance of a wall there may be a contact: radius and margin (0.102), and a little."""
+"""Within this distance of a wall there may be a contact: radius and margin are 0.102."""
 TIMESTEP, PUSH = 0.01, 0.0035
-"""Seconds of a step, and the metres that the strongest push adds to its way: 141 N on 4.19 kg for one step (0.0034)."""
+"""Seconds per step, and metres that the strongest push adds to a step: 141 N on 4.19 kg give 0.0034."""
 RASTER = 0.02
 
 
@@ -54,14 +54,16 @@ class Maze:
 
     @cached_property
     def free_speed_squared(self) -> Points:
-        """[y, x] over squares of side ``RASTER``: below this square of its speed, a ball anywhere in the square touches
-        no wall, neither there nor after one step; -1 where it may touch one there."""
+        """[y, x] over squares of side ``RASTER``: the squared speed below which a ball touches no wall.
+
+        It holds for a ball anywhere in the square, now and after one step; -1 where the ball may touch a wall now.
+        """
         columns, rows = (np.arange(round(2 * c / RASTER)) for c in self.centre)
         x, y = (columns + 0.5) * RASTER - self.centre[0], (rows + 0.5) * RASTER - self.centre[1]
         away = np.full((len(rows), len(columns)), np.inf)
         for box in self.boxes:
-            right, up = (np.maximum(np.abs(v - b) - 0.5 - RASTER / 2, 0) for v, b in zip((x, y), box, strict=True))
-            away = np.minimum(away, np.hypot(right, up[:, None]))
+            dx, dy = (np.maximum(np.abs(v - b) - 0.5 - RASTER / 2, 0) for v, b in zip((x, y), box, strict=True))
+            away = np.minimum(away, np.hypot(dx, dy[:, None]))
         speed = (away - TOUCH - PUSH) / TIMESTEP
         return np.where(speed > 0, speed * speed, -1.0)
 
@@ -70,22 +72,22 @@ class Maze:
         return self.free_speed_squared.ravel(), self.free_speed_squared.shape[1]
 
     def may_touch(self, points: Points, speed_squared: Points) -> NDArray[np.bool_]:
-        """bool[n]: whether a ball there, this fast, may touch a wall there or after one step."""
+        """bool[n]: whether a ball may touch a wall now or after one step."""
         column, row = ((points + self.centre) * (1 / RASTER)).astype(np.int64).T
         flat, width = self._flat_raster
         return np.asarray(flat.take(row * width + column) <= speed_squared)
 
     @cached_property
     def corners(self) -> Points:
-        """[k, 2]: the points around which a shortest way bends, the clearance off every convex corner of a wall."""
-        found = []
+        """[k, 2]: where a shortest way can bend: the clearance away from each convex corner of a wall."""
+        corners = []
         for row, column in np.argwhere(self.walls):
             for down, right in ((-1, -1), (-1, 1), (1, -1), (1, 1)):
                 around = [(row + down, column), (row, column + right), (row + down, column + right)]
                 if all(self._is_open(r, c) for r, c in around):
                     centre = self.cell_centre(np.array([[row, column]]))[0]
-                    found.append(centre + (0.5 + CLEARANCE) * np.array([right, -down]))
-        return np.array(found)
+                    corners.append(centre + (0.5 + CLEARANCE) * np.array([right, -down]))
+        return np.array(corners)
 
     def _is_open(self, row: int, column: int) -> bool:
         rows, columns = self.walls.shape
@@ -122,9 +124,9 @@ class Maze:
         return np.where(self.sees(first, second), length, np.inf).reshape(len(a), len(b))
 
     def way(self, start: Points, goal: Points) -> Points:
-        """[k, 2]: the shortest way as a chain of straight pieces, both ends included (Dijkstra over corners).
+        """[k, 2]: the shortest way as a chain of straight pieces with both ends (Dijkstra over corners).
 
-        A start that is closer to a wall than the clearance first moves towards the centre of its cell.
+        A start closer to a wall than the clearance first moves towards the centre of its cell.
         """
         if not self.is_free(start[None])[0]:
             return np.concatenate([start[None], self.way(self._off_the_wall(start), goal)])
@@ -139,9 +141,9 @@ class Maze:
             if length > best[k]:
                 continue
             shorter = length + self._corner_distances[k] < best
-            for other in np.flatnonzero(shorter).tolist():
-                best[other], before[other] = length + self._corner_distances[k, other], k
-                heapq.heappush(queue, (float(best[other]), other))
+            for neighbour in np.flatnonzero(shorter).tolist():
+                best[neighbour], before[neighbour] = length + self._corner_distances[k, neighbour], k
+                heapq.heappush(queue, (float(best[neighbour]), neighbour))
         last = int(np.argmin(best + from_corner))
         if not np.isfinite(best[last] + from_corner[last]):
             raise ValueError(f"there is no way from {start.round(3).tolist()} to {goal.round(3).tolist()}.")
@@ -157,7 +159,7 @@ def way_length(way: Points) -> float:
 
 
 def along(way: Points, distance: float) -> Points:
-    """The point at that distance from the beginning of the way, at most its end."""
+    """The point at that distance from the start of the way, or its end."""
     pieces = np.linalg.norm(np.diff(way, axis=0), axis=1)
     reached = np.concatenate([[0.0], np.cumsum(pieces)])
     return np.array([np.interp(distance, reached, way[:, axis]) for axis in (0, 1)])

@@ -10,7 +10,7 @@ from scout_rl.bench.families.pointmaze.solver import simulator_of_states
 
 
 def sketch(axis: Any, state: States, target: States) -> None:
-    """Draw the way from the start, and more lightly that from the target start."""
+    """Draw the way from the start, and in a lighter line the way from the target start."""
     from matplotlib.patches import Circle
 
     maze = simulator_of_states(state).maze

@@ -1,11 +1,12 @@
 """n stock PointMaze environments stepped as one batch, with the same results.
 
-The stock step clips the velocity, runs ``mj_forward`` and then ``mj_step``. The extra ``mj_forward`` changes nothing
-but the solver's warmstart, and that nothing but the last bits of a contact with a wall. So it is run, and constraints
-are computed at all, only where a contact is possible in this step or in the next, for which this one leaves the
-warmstart; and what ``mj_forward`` has computed of positions and velocities ``mj_step`` need not compute again. One
-thread steps the batch: a step takes 1 to 4 microseconds, less than waking another thread, and ``mujoco.rollout``
-(native threads) is no faster for single steps and loses the warmstart.
+The stock step clips the velocity, runs ``mj_forward`` and then ``mj_step``. The extra ``mj_forward`` changes only the
+solver's warmstart, and the warmstart only the last bits of a contact with a wall. So ``mj_forward`` and constraints run
+only where a contact is possible in this step or in the next, which takes its warmstart from this one. Then the physics
+step reuses the positions and velocities that ``mj_forward`` computed.
+
+One thread steps the batch: a step takes 1 to 4 microseconds, less than waking another thread. ``mujoco.rollout``
+(native threads) is not faster for single steps and loses the warmstart.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ import numpy as np
 from mujoco import mj_Euler, mj_forward, mj_forwardSkip, mj_step
 from numpy.typing import NDArray
 
-from scout_rl.bench.families.goal_batch import GoalSimulator, Handle
+from scout_rl.bench.families.goal_batch import Handle, MujocoGoalSimulator
 from scout_rl.bench.families.mujoco_batch import Array, BatchPool, MujocoBatch
 from scout_rl.bench.families.pointmaze.maze import Maze
 
 TASKS = ("PointMaze_Medium-v3", "PointMaze_Large-v3")
-"""A context's ``maze`` is an index into these."""
+"""A context's ``maze`` is an index into this tuple."""
 SUCCESS_DISTANCE = 0.45
 MAX_SPEED = 5.0
 _AFTER_VELOCITY = int(mujoco.mjtStage.mjSTAGE_VEL)
@@ -41,7 +42,7 @@ def stock_env(task: str, **options: Any) -> Any:
     return env
 
 
-class Simulator(GoalSimulator):
+class Simulator(MujocoGoalSimulator):
     """The stock semantics: force on a ball, clipped velocity, success within 0.45."""
 
     def __init__(self, task: str) -> None:
@@ -87,7 +88,7 @@ class Simulator(GoalSimulator):
                 mj_step(free, data)
 
     def read(self, batch: MujocoBatch) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Position and velocity; the position is what is achieved."""
+        """Position and velocity; the achieved goal is the position."""
         observation = batch.rows("qpos", "qvel")
         return observation, observation[:, :2]
 
@@ -101,5 +102,5 @@ class Simulator(GoalSimulator):
 
 @cache
 def simulator(task: str) -> Simulator:
-    """The process's simulator of a task; its maze and idle batches are shared."""
+    """The process's simulator of a task."""
     return Simulator(task)

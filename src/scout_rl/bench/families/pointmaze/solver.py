@@ -14,19 +14,19 @@ from scout_rl.bench.families.pointmaze.maze import Points
 from scout_rl.bench.families.pointmaze.simulator import TASKS, Simulator, simulator
 
 LOOK_AHEAD = 0.25
-"""The controller steers towards the point of the way so far ahead."""
+"""The controller steers towards the point of the way this far ahead."""
 TOP_SPEED = 4.0
 CORNER_SPEED = 1.5
 BRAKING = 10.0
-"""Deceleration that is relied on before a corner; full force gives 24 m/s^2."""
+"""Deceleration assumed before a corner; full force gives 24 m/s^2."""
 SOON = 0.5
-"""A later piece that begins within this distance may be cut to; beyond it, it may lie behind a wall."""
+"""The ball may cut to a later piece that begins within this distance; one further off may be behind a wall."""
 GAIN = 1.0
 """Force (1 is full) per m/s of missing velocity."""
 
 
 class _Driver:
-    """Follows one way a ball; remembers how far along it each ball has come."""
+    """Drives each ball along its way, and remembers how far it has come."""
 
     def __init__(self, ways: list[Points]) -> None:
         n, longest = len(ways), max(map(len, ways))
@@ -36,9 +36,9 @@ class _Driver:
         self.reached = np.concatenate([np.zeros((n, 1)), np.cumsum(self.lengths, axis=1)], axis=1)
         self.rows, self.piece = np.arange(n), np.zeros(n, dtype=int)
 
-    def act(self, seen: GoalObservation) -> NDArray[np.float64]:
+    def act(self, observation: GoalObservation) -> NDArray[np.float64]:
         """The force [n, 2]."""
-        position, velocity = seen["observation"][:, :2], seen["observation"][:, 2:]
+        position, velocity = observation["observation"][:, :2], observation["observation"][:, 2:]
         done = self._progress(position)
         ahead = self._point_at(done + LOOK_AHEAD)
         corner = self.reached[self.rows, self.piece + 1] - done
@@ -48,16 +48,15 @@ class _Driver:
         return np.asarray(np.clip(GAIN * (wanted - velocity), -1, 1))
 
     def _progress(self, position: Points) -> NDArray[np.float64]:
-        """How far along its way each ball is: the nearest point of the piece it drives, or of a later one that is
-        no further off."""
+        """How far along its way each ball is: at the nearest point of its piece, or of a later piece as near."""
         share = ((position[:, None] - self.points[:, :-1]) * self.pieces).sum(axis=2)
         share = np.clip(share / np.maximum(self.lengths, 1e-9) ** 2, 0, 1)
         nearest = self.points[:, :-1] + share[..., None] * self.pieces
         off = np.linalg.norm(position[:, None] - nearest, axis=2)
-        here, numbers = self.piece[:, None], np.arange(self.pieces.shape[1])
+        current, numbers = self.piece[:, None], np.arange(self.pieces.shape[1])
         soon = self.reached[:, :-1] <= self.reached[self.rows, self.piece + 1, None] + SOON
-        nearer = (numbers > here) & soon & (off <= off[self.rows, self.piece, None])
-        self.piece = np.where(nearer, numbers, here).max(axis=1)
+        nearer = (numbers > current) & soon & (off <= off[self.rows, self.piece, None])
+        self.piece = np.where(nearer, numbers, current).max(axis=1)
         done = self.reached[self.rows, self.piece]
         return np.asarray(done + share[self.rows, self.piece] * self.lengths[self.rows, self.piece])
 
@@ -69,7 +68,7 @@ class _Driver:
 
 
 def simulator_of_states(states: Mapping[str, Array]) -> Simulator:
-    """The simulator that these states belong to, by the model's fingerprint."""
+    """The simulator of these states, by the model's fingerprint."""
     for task in TASKS:
         if (np.asarray(states["model_fingerprint"]) == simulator(task).pool.layout.fingerprint).all():
             return simulator(task)
@@ -77,7 +76,7 @@ def simulator_of_states(states: Mapping[str, Array]) -> Simulator:
 
 
 def solve(states: Mapping[str, Array]) -> list[Solution]:
-    """A solution of each of n states, to its first success; a ``ValueError`` that names one that has none."""
+    """A solution of each of n states, up to its first success; a ``ValueError`` names a state without one."""
     simulated = simulator_of_states(states)
     ways = [simulated.maze.way(p, g) for p, g in zip(states["qpos"], states["goal"], strict=True)]
     return record_until_success(simulated, states, _Driver(ways).act, simulated.max_steps)

@@ -25,17 +25,17 @@ class StockMaze(GoalStock):
         self.position, self.goal = np.array(context["start"]), np.array(context["goal"])
 
     def start(self) -> GoalView:
-        """The stock reset; then its last lines again, with the context's start and goal."""
+        """The stock reset, then its last lines again with the context's start and goal."""
         env = self.env
         env.reset(seed=0)
         env.goal = self.goal.copy()
         env.update_target_site_pos()
         env.point_env.init_qpos[:2] = self.position
         observation, _ = env.point_env.reset()
-        return self.seen(env._get_obs(observation))
+        return self.view(env._get_obs(observation))
 
     def put(self, state: Mapping[str, Array]) -> GoalView:
-        """Physics and goal."""
+        """Restore physics and goal."""
         codec.restore_stock(self.env, state)
         return self._present()
 
@@ -49,4 +49,4 @@ class StockMaze(GoalStock):
         return bool(np.linalg.norm(self._present()["achieved_goal"] - self.env.goal) <= SUCCESS_DISTANCE)
 
     def _present(self) -> GoalView:
-        return self.seen(self.env._get_obs(self.env.point_env._get_obs()[0]))
+        return self.view(self.env._get_obs(self.env.point_env._get_obs()[0]))
