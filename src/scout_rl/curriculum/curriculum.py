@@ -206,7 +206,7 @@ class Curriculum:
         if self._cumulative is None:
             if self._records is not None:  # before anything is played, not after a window of it
                 snapshot.check_records(self._records, self.windows)
-            p = self.rule.contexts(self.state)
+            p = self.rule.context_probabilities(self.state)
             if p is None:
                 p = self.rule.distribution(self.state).reshape(-1)
             total = np.cumsum(p)
