@@ -1,6 +1,6 @@
 """Codecs: the state of any environment as a value, and back.
 
-``codec_for(env)`` picks the codec; ``verify_codec(env)`` shows that it restores exactly.
+``codec_for(env)`` picks the codec; ``verify_codec(env)`` checks that it restores exactly.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ REGISTRY: list[tuple[str, str, tuple[str, ...]]] = [
     ("scout_rl.codecs.minigrid", "MiniGridCodec", ("minigrid",)),
     ("scout_rl.codecs.deepcopy", "DeepcopyCodec", ()),
 ]
-"""Module, class and what it needs installed; the most special first. Each class says itself what it fits."""
+"""Module, class and the packages it needs, the most special first. The method ``fits`` of a class decides."""
 
 
 def codec_for(env: Env) -> Codec:
-    """The first codec that fits the environment; a ``ValueError`` names what stands in the way of all."""
+    """The first codec that fits the environment; a ``ValueError`` names the attribute that no codec can copy."""
     for module, name, needs in REGISTRY:
         if all(find_spec(package) is not None for package in needs):
-            found: Any = getattr(import_module(module), name)
-            if found.fits(env):
-                codec: Codec = found()
+            codec_class: Any = getattr(import_module(module), name)
+            if codec_class.fits(env):
+                codec: Codec = codec_class()
                 return codec
     from scout_rl.codecs.deepcopy import DeepcopyCodec
 
