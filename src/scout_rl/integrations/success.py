@@ -1,4 +1,4 @@
-"""Binary success of an episode, from an info key or a function. A time-out says nothing about success."""
+"""Binary success of an episode, from an info key or a function. A time-out alone is neither success nor failure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SuccessOnce:
         self._source = source_of(success)
 
     def missing(self, info: dict[str, Any]) -> ValueError:
-        """The error for an episode in which no step said whether it succeeded."""
+        """The error for an episode in which no step had a success value."""
         if self.key is None:
             return ValueError("the success function returned None at every step of an episode; return True or False")
         return ValueError(
@@ -28,5 +28,5 @@ class SuccessOnce:
         )
 
     def binary(self, value: Any) -> bool:
-        """Return True or False; refuse what is neither (NaN, 0.3, a batch)."""
+        """Return True or False; refuse anything else (NaN, 0.3, a batch)."""
         return binary(value, self._source)
