@@ -1,4 +1,4 @@
-"""What a caller reports, checked before anything changes: every refusal names the offending entry."""
+"""Check what a caller reports before anything changes. Errors name the wrong entry."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def whole_number(value: Any, name: str) -> int:
-    """Return ``value`` as an int; refuse what is not one (True is not a count)."""
+    """Return ``value`` as an int; refuse anything else, also True and False."""
     if isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} is {value!r}, but must be a whole number")
     try:
@@ -26,7 +26,7 @@ def whole_number(value: Any, name: str) -> int:
 
 
 def check(curriculum: Curriculum, cells: Cells, success: ArrayLike, signal: ArrayLike | None) -> Outcomes:
-    """Return the outcomes as arrays of one length, or raise a ``ValueError`` that names the entry."""
+    """Return the outcomes as arrays of one length."""
     if not (isinstance(cells, tuple) and len(cells) == 2):
         raise ValueError("cells must be Cells(context, level), as assign returns them")
     context = _index(cells[0], "context", curriculum.n_contexts)
@@ -40,7 +40,7 @@ def check(curriculum: Curriculum, cells: Cells, success: ArrayLike, signal: Arra
 
 
 def evaluation(window: int, outcomes: ArrayLike, group: Sequence[object] | None) -> dict[str, Any]:
-    """The row of a held-out evaluation after ``window`` windows: success over all contexts and by group."""
+    """The row of a held-out evaluation after ``window`` windows: success of all contexts and by group."""
     success = _binary(outcomes, "outcomes")
     if success.ndim != 1 or not len(success):
         raise ValueError(f"outcomes has shape {success.shape}, but must be one flat list with one per held-out context")
@@ -110,8 +110,8 @@ def _signal(curriculum: Curriculum, signal: ArrayLike | None, shape: tuple[int, 
     return array
 
 
-class One(NamedTuple):
-    """One checked outcome, waiting for its window."""
+class Outcome(NamedTuple):
+    """One checked outcome."""
 
     context: int
     level: int
@@ -119,8 +119,8 @@ class One(NamedTuple):
     signal: float
 
 
-def check_one(curriculum: Curriculum, context: Any, level: Any, success: Any, signal: Any) -> One:
-    """Check a single outcome: quickly where it is plain Python, else (and for the sentence) as a list of one."""
+def check_one(curriculum: Curriculum, context: Any, level: Any, success: Any, signal: Any) -> Outcome:
+    """Check a single outcome: quickly if it is plain Python and right, else as a list of one."""
     if (
         type(context) is int
         and type(level) is int
@@ -130,13 +130,13 @@ def check_one(curriculum: Curriculum, context: Any, level: Any, success: Any, si
         and signal is None
         and not curriculum.rule.needs_signal
     ):
-        return One(context, level, bool(success), 0.0)
+        return Outcome(context, level, bool(success), 0.0)
     cells = Cells(np.asarray([context]), np.asarray([level]))
     checked = check(curriculum, cells, [success], None if signal is None else [signal])
-    return One(*(column[0].item() for column in checked[:4]))
+    return Outcome(*(column[0].item() for column in checked[:4]))
 
 
-def gathered(outcomes: Sequence[One]) -> Outcomes:
+def gathered(outcomes: Sequence[Outcome]) -> Outcomes:
     """Single outcomes as the arrays of one window."""
     context, level, success, signal = zip(*outcomes, strict=True) if outcomes else ((), (), (), ())
     return Outcomes(
@@ -149,18 +149,16 @@ def gathered(outcomes: Sequence[One]) -> Outcomes:
 
 
 def joined(first: Outcomes, second: Outcomes) -> Outcomes:
-    """Both, in order."""
+    """The outcomes of both, in order."""
     return Outcomes(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
 
 
 def row(window: int, outcomes: Outcomes) -> dict[str, Any]:
     """The window's row in the records."""
-    out: dict[str, Any] = {
+    return {
         "window": window,
         "context": outcomes.context.tolist(),
         "level": outcomes.level.tolist(),
         "success": outcomes.success.astype(int).tolist(),
+        **({"signal": outcomes.signal.tolist()} if outcomes.signal.any() else {}),
     }
-    if outcomes.signal.any():
-        out["signal"] = outcomes.signal.tolist()
-    return out
