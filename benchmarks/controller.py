@@ -48,7 +48,7 @@ def ours_jax(n):
 
     def step(state, key):
         draw, luck = jax.random.split(key)
-        total = jnp.cumsum(rule.contexts(state))
+        total = jnp.cumsum(rule.context_probabilities(state))
         context = jnp.searchsorted(total, jax.random.uniform(draw, (BATCH,)) * total[-1])
         context = jnp.minimum(context, n - 1)
         level = rule.frontier(state)[context].astype(jnp.int32)

@@ -1,4 +1,4 @@
-"""SCOUT in a training loop of one's own: a single file, torch, no wrapper. The lines that SCOUT adds are marked.
+"""SCOUT in your own training loop: a single file, torch, no wrapper. Comments mark the lines that SCOUT adds.
 
     python examples/own_loop.py                # with SCOUT
     python examples/own_loop.py --plain        # from the target start alone
@@ -21,7 +21,7 @@ PROGRESS = np.array([0.0, 0.25, 0.5, 0.75, 0.9])  # level 0 is the target start,
 
 
 class Ridges:
-    """``n`` ridges stepped as one batch; a wrong step ends an episode, the far end is a success."""
+    """``n`` ridges stepped as one batch. A wrong step ends an episode; the far end is a success."""
 
     def __init__(self, n: int):
         self.path = np.random.default_rng(0).integers(DIRECTIONS, size=(CONTEXTS, LENGTH))
@@ -43,7 +43,7 @@ class Ridges:
 
 
 def rollout(envs, observation, policy, value, generator):
-    """Play every environment to its end; return the batch of steps, and who succeeded."""
+    """Play every environment to its end; return the batch of steps, and which environments succeeded."""
     running, succeeded, steps = np.ones(envs.n, bool), np.zeros(envs.n, bool), []
     while running.any():
         with torch.no_grad():
@@ -51,11 +51,11 @@ def rollout(envs, observation, policy, value, generator):
             action = torch.multinomial(logits.exp(), 1, generator=generator)[:, 0]
             log_prob = logits.gather(1, action[:, None])[:, 0]
             baseline = value(observation)[:, 0]
-        following, reward, done, success = envs.step(action.numpy())
+        next_observation, reward, done, success = envs.step(action.numpy())
         steps.append((observation, action, log_prob, baseline, torch.as_tensor(reward), torch.as_tensor(running)))
         succeeded |= success & running
         running = running & ~done
-        observation = following
+        observation = next_observation
     observations, actions, log_probs, baselines, rewards, alive = (
         torch.stack(column) for column in zip(*steps, strict=True)
     )
@@ -88,7 +88,7 @@ def train(windows: int, rule: rules.Rule, log_dir: str | None = None, seed: int 
     optimizer = torch.optim.Adam([*policy.parameters(), *value.parameters()], lr=3e-3)
     envs = Ridges(n)
 
-    # SCOUT: what to train from, and where to write the records (`scout picture LOG_DIR` draws them)
+    # SCOUT: the rule that picks cells, and the folder for its records (`scout picture LOG_DIR` draws them)
     curriculum = Curriculum(rule, CONTEXTS, len(PROGRESS), seed=seed, window=n, log_dir=log_dir)
     for _ in range(windows):
         cells = curriculum.assign(envs.n)  # SCOUT: a cell (context, level) for every environment

@@ -1,4 +1,4 @@
-"""An environment of one's own, five levels, Stable-Baselines3 PPO.
+"""Your own environment, five levels, Stable-Baselines3 PPO.
 
     python examples/sb3_ppo.py                 # with SCOUT: solves it
     python examples/sb3_ppo.py --plain         # the same PPO from the target start: never sees a reward

@@ -3,8 +3,8 @@
     python examples/sb3_sac_her.py             # with SCOUT
     python examples/sb3_sac_her.py --plain     # the same SAC+HER from the target start
 
-A hand has to reach an object, close on it there and carry it to a goal. Relabelling does not help a beginner: an
-object that was never carried has achieved nothing but the place where it lies.
+A hand must reach an object, close on it and carry it to a goal. Relabelling does not help a beginner: an object that
+was never carried has only one achieved goal, the place where it lies.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from scout_rl import Curriculum, rules
 from scout_rl.integrations.sb3 import CurriculumCallback, evaluate, target_env, with_curriculum
 
 HORIZON, STEP, REACH, NEAR, HAND = 25, 0.1, 0.1, 0.1, -1.5
-GOALS = [0.3, 0.6]  # a context is where the object has to go; it lies at 0, and the hand starts at HAND
+GOALS = [0.3, 0.6]  # a context is the goal of the object, which lies at 0; the hand starts at HAND
 PROGRESS = [0.0, 0.25, 0.5, 0.75, 0.9]  # level 0 is the target start, level 4 the easiest
 
 
 class Carry(gym.Env):
-    """Two actions move the hand along a line and close it. It carries what it closed on; closed on nothing, it jams."""
+    """One action moves the hand along a line, one closes it. A hand that closes on nothing jams."""
 
     action_space = gym.spaces.Box(-1, 1, (2,), np.float32)
     observation_space = gym.spaces.Dict(
@@ -65,13 +65,13 @@ class Carry(gym.Env):
 
 
 def reset_to(env, context, level):
-    """The reset operator: part of the way from the hand to the object and on to the goal."""
+    """The reset operator: start part of the way from the hand to the object and on to the goal."""
     goal, progress = GOALS[context], PROGRESS[level]
     carried = progress * (abs(HAND) + abs(goal)) - abs(HAND)
     if carried < 0:
         return env.reset(options={"goal": goal, "hand": carried})
-    at = carried * float(np.sign(goal))
-    return env.reset(options={"goal": goal, "hand": at, "object": at, "held": True})
+    position = carried * float(np.sign(goal))
+    return env.reset(options={"goal": goal, "hand": position, "object": position, "held": True})
 
 
 def train(timesteps: int, rule: rules.Rule, log_dir: str | None = None, seed: int = 0):

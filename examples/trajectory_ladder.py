@@ -1,10 +1,10 @@
-"""One successful trajectory a context is enough: recorded, made into a ladder, validated, drawn, trained from.
+"""From one successful trajectory per context to training: record, make a ladder, validate, draw, train.
 
     MUJOCO_GL=osmesa python examples/trajectory_ladder.py          # or egl; without offscreen GL the rungs are sketched
     python examples/trajectory_ladder.py --timesteps 3000          # about the shortest run in which frontiers move
 
-Meta-World's drawer-open, which this package does not know by name, with a sparse reward. A context is a place of the
-drawer; Meta-World's scripted policy opens it once in each. Needs `pip install metaworld`.
+The task is Meta-World's drawer-open with a sparse reward; the package has no code for it. A context is a place of the
+drawer. Meta-World's scripted policy opens the drawer once per context. Needs `pip install metaworld`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TASK, CONTEXTS, HORIZON = "drawer-open-v3", 3, 100
 
 
 class Sparse(gym.Wrapper):
-    """Reward is success - 1; the task's shaped reward is thrown away."""
+    """Reward is success - 1 instead of the task's shaped reward."""
 
     def step(self, action):
         observation, _, terminated, truncated, info = self.env.step(action)
@@ -40,13 +40,13 @@ class Sparse(gym.Wrapper):
 
 
 def make(**kwargs):
-    # Meta-World takes its seed here, and ignores that of reset(); 4 draws drawers to the right, in the middle, left
+    # Meta-World takes its seed here and ignores that of reset(). Seed 4 draws drawers on the right, in the middle, left
     kwargs = {"seed": 4, "terminate_on_success": True, "max_episode_steps": HORIZON} | kwargs
     return Sparse(gym.make("Meta-World/MT1", env_name=TASK, disable_env_checker=True, **kwargs))
 
 
 def record():
-    """Return one successful trajectory a context; every reset draws another place of the drawer."""
+    """Return one successful trajectory per context; every reset draws another place of the drawer."""
     policy, env = ENV_POLICY_MAP[TASK](), Recorder(make(), only_successes=True)
     while len(env.trajectories) < CONTEXTS:
         observation, _ = env.reset()
@@ -72,7 +72,7 @@ def train(ladder: Ladder, timesteps: int, log_dir: str | Path | None = None, see
         gamma=0.97,
         tau=0.01,
         ent_coef="auto_0.1",
-        gradient_steps=4,  # one for every environment step
+        gradient_steps=4,  # one per environment step
         policy_kwargs={"net_arch": [64, 64]},
         seed=seed,
         device="cpu",

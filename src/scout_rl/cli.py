@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
+from scout_rl.files.atomic import UNWRITABLE
+from scout_rl.files.refusal import Refusal
+
 REFUSED, STOPPED = 2, 130
 """Exit codes of a refusal and of an interrupt (128 + SIGINT)."""
 READER_LEFT = 141
@@ -39,9 +42,11 @@ def _run(arguments: list[str] | None) -> int:
         return _command(arguments)
     except BrokenPipeError:
         raise
-    except ValueError as refusal:
+    except Refusal as refusal:
         return _refuse(str(refusal))
     except OSError as error:
+        if error.filename is None and error.errno not in UNWRITABLE:
+            raise
         named = "reading or writing failed" if error.filename is None else f"{error.filename} cannot be read or written"
         return _refuse(f"{named}: {error.strerror or error}")
     except KeyboardInterrupt:

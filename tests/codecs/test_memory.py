@@ -337,5 +337,5 @@ def test_views_in_a_mujoco_environment_are_restored_apart_and_noted():
     """Meta-World's target is a view of its task vector, and neither is written to."""
     verdict = verify_codec(functools.partial(planted.metaworld_task, "pick-place-v3"), new_process=False)
     assert verdict.ok, str(verdict)
-    assert verdict.check("goal").status == "pass"
+    assert verdict.check("goal").result == "pass"
     assert "_target_pos (it shares memory with _last_rand_vec)" in verdict.check("not captured").text

@@ -47,9 +47,9 @@ def test_environments_we_do_not_name_restore_exactly():
     for name, verdict in verdicts.items():
         assert verdict.codec == ENVIRONMENTS.get(name, "MetaWorldCodec")
         for check in ("round trip", "restore vs restore", "fresh environment", "new process", "time limit"):
-            assert verdict.check(check).status == "pass", str(verdict)
+            assert verdict.check(check).result == "pass", str(verdict)
         has_goal = verdict.codec not in ("MujocoCodec", "DeepcopyCodec")
-        assert verdict.check("goal").status == ("pass" if has_goal else "skipped")
+        assert verdict.check("goal").result == ("pass" if has_goal else "skipped")
 
     # Step counters are found without being named.
     assert "TimeLimit._elapsed_steps" in verdicts["Hopper-v5"].check("time limit").text
@@ -74,7 +74,7 @@ def caught(env, codec, check, word="", **options):
 def test_right_codec_of_an_own_environment():
     verdict = verify_codec(planted.walk, planted.WalkCodec())
     assert verdict.ok, str(verdict)
-    assert verdict.check("new process").status == "pass"
+    assert verdict.check("new process").result == "pass"
     assert verdict.check("round trip").text.endswith("came later and stay: attributes.last")
     assert "restores exactly" in str(verdict)
 
@@ -87,7 +87,7 @@ def test_forgotten_velocity_is_named():
 
 def test_shifted_place_shows_as_drift_of_its_size():
     verdict = caught("Hopper-v5", planted.Shifts(), "round trip", "qpos")
-    assert verdict.check("restore vs restore").status == "pass"
+    assert verdict.check("restore vs restore").result == "pass"
     assert verdict.drift.at_restore.size == pytest.approx(1e-3, rel=1e-6)
 
 
@@ -106,7 +106,7 @@ def test_time_limit_that_runs_on_in_the_environment():
 
 def test_state_that_only_this_process_has():
     verdict = caught(planted.walk, planted.OnlyHere(), "new process", "KeyError", new_process=True)
-    assert verdict.check("restore vs restore").status == "pass"
+    assert verdict.check("restore vs restore").result == "pass"
 
 
 def test_state_that_only_this_environment_has():
@@ -136,7 +136,7 @@ def test_wrapper_that_keeps_something_unseen_is_a_note():
     verdict = verify_codec(planted.Remembers(gym.make("Hopper-v5")), new_process=False)
     assert verdict.ok
     assert verdict.check("wrappers") == ("wrappers", "note", "kept across episodes: Remembers.total")
-    assert verdict.check("fresh environment").status == "skipped"
+    assert verdict.check("fresh environment").result == "skipped"
 
 
 def test_wrapper_that_moves_the_state_in_its_reset():
@@ -149,7 +149,7 @@ def test_stateful_wrappers_of_gymnasium_restart():
     env = gym.wrappers.FrameStackObservation(gym.wrappers.StickyAction(env, 0.0), 3)
     verdict = verify_codec(env, new_process=False)
     assert verdict.ok, str(verdict)
-    assert verdict.check("wrappers").status == "pass", str(verdict)
+    assert verdict.check("wrappers").result == "pass", str(verdict)
     found = verdict.check("time limit").text
     assert "RecordEpisodeStatistics.episode_lengths" in found
     assert "TimeAwareObservation.timesteps" in found
@@ -160,7 +160,7 @@ def test_wrapper_history_is_no_part_of_the_state():
     env = gym.make("CartPole-v1")
     verdict = verify_codec(gym.wrappers.FrameStackObservation(env, 3), new_process=False)
     assert verdict.ok, str(verdict)
-    assert verdict.check("observation").status == "pass"
+    assert verdict.check("observation").result == "pass"
     assert verdict.drift.at_restore is not None
 
 
@@ -176,7 +176,7 @@ def test_code_that_a_restore_tears_from_its_data():
     text = "state 0 goes on otherwise than the uninterrupted episode: step 1/observation[0]"
     verdict = caught(planted.Closed, planted.TearsApart(), "original", text, new_process=True)
     assert verdict.failed == ("original",)
-    assert verdict.check("new process").status == "pass"
+    assert verdict.check("new process").result == "pass"
 
 
 @pytest.mark.parametrize(("env", "named"), [(planted.Board, "flat"), (planted.Dispatch, "moves")])
@@ -192,7 +192,7 @@ def test_views_and_bound_methods_restore_exactly_in_memory(env, named):
 
 def test_views_that_a_codec_copies_apart():
     verdict = caught(planted.Board, planted.TearsApart(), "original", "observation[")
-    assert verdict.check("restore vs restore").status == "pass"
+    assert verdict.check("restore vs restore").result == "pass"
 
 
 def test_counter_that_starts_anew_is_no_drift_of_the_environment():
@@ -210,7 +210,7 @@ def test_codec_that_claims_nothing_is_not_held_to_the_original():
     verdict = verify_codec("Ant-v5", new_process=False)
     assert verdict.ok
     assert verdict.drift.after is not None
-    assert verdict.check("original").status == "skipped"
+    assert verdict.check("original").result == "skipped"
 
 
 def test_environment_no_array_can_hold_is_refused_by_name():
@@ -224,7 +224,7 @@ def test_environment_no_array_can_hold_is_refused_by_name():
 def test_lambda_is_said_to_be_out_of_reach_of_a_new_process():
     verdict = verify_codec(lambda: planted.Walk(), planted.WalkCodec())
     assert verdict.ok
-    assert verdict.check("new process").status == "skipped"
+    assert verdict.check("new process").result == "skipped"
 
 
 def test_entry_point_prints_the_verdict_and_returns_the_status(capsys):
@@ -240,14 +240,14 @@ def test_entry_point_on_an_unknown_id(capsys):
 def test_an_environment_that_is_already_made_goes_to_a_new_process_by_its_spec():
     verdict = verify_codec(gym.wrappers.TimeAwareObservation(gym.make("Hopper-v5")))
     assert verdict.ok, str(verdict)
-    assert verdict.check("new process").status == "pass"
+    assert verdict.check("new process").result == "pass"
 
 
 def test_mujoco_environment_of_no_known_class():
     verdict = verify_codec(planted.Pendulums, MujocoCodec(observe=planted.Pendulums.angles))
     assert verdict.ok, str(verdict)
     assert codec_for(planted.Pendulums()).key == "mujoco"
-    assert verdict.check("new process").status == "skipped"  # the codec has an argument of its own
+    assert verdict.check("new process").result == "skipped"  # the codec has an argument of its own
 
 
 def test_entry_point_says_in_one_sentence_why_there_is_no_codec(capsys, monkeypatch):

@@ -42,7 +42,7 @@ def run(make, mode, steps=200):
     """Train on nothing; return the assignments and the warnings."""
     assignments = Assignments(Spy())
     envs = SyncVectorEnv([make(assignments, Seeker, hit=0.05)] * N, autoreset_mode=mode)
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         envs.reset(seed=0)
         for _ in range(steps):
@@ -51,23 +51,23 @@ def run(make, mode, steps=200):
             if mode is AutoresetMode.DISABLED and done.any():
                 envs.reset(options={"reset_mask": done})
         envs.close()
-    return assignments, [str(w.message) for w in found if issubclass(w.category, UserWarning)]
+    return assignments, [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_a_time_limit_outside_is_warned_of_once_and_inside_it_is_not(mode):
-    assignments, found = run(Outside, mode)
+    assignments, caught = run(Outside, mode)
     assert assignments.dropped > 2 * assignments.finished > 0
     assert (assignments.successes == assignments.outcomes).all(), "the failures are missing"
-    (sentence,) = found
+    (sentence,) = caught
     assert sentence.endswith("CurriculumEnv(TimeLimit(env, ...), ...)")
     assert "TimeLimit or another wrapper that ends episodes is likely outside CurriculumEnv" in sentence
     assert " of 2" in sentence, "it comes early, after about twenty episodes"
 
-    assignments, found = run(Inside, mode)
+    assignments, caught = run(Inside, mode)
     assert assignments.finished > 100
     assert assignments.dropped <= N, "closing gives up what was under way"
-    assert found == []
+    assert caught == []
 
 
 @pytest.fixture

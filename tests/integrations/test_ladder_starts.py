@@ -37,10 +37,10 @@ def ladder() -> Ladder:
     return Ladder.from_states(cells)
 
 
-@pytest.mark.parametrize("given", [ladder, lambda: LadderStart(ladder(), codec_for(Walk()))])
-def test_episodes_start_from_the_ladder_s_state_and_noise_goes_on(given):
+@pytest.mark.parametrize("make_start", [ladder, lambda: LadderStart(ladder(), codec_for(Walk()))])
+def test_episodes_start_from_the_ladder_s_state_and_noise_goes_on(make_start):
     assignments = Assignments(Curriculum(rules.Random(), 3, 5, seed=1))
-    start = given()
+    start = make_start()
     env_fns = [lambda: CurriculumEnv(gym.wrappers.TimeLimit(Walk(), 4), assignments, start, "is_success")] * 2
     envs = SyncVectorEnv(env_fns, autoreset_mode=AutoresetMode.SAME_STEP)
     observations, infos = envs.reset(seed=5)

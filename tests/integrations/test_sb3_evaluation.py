@@ -91,7 +91,7 @@ def test_held_out_contexts_have_labels_of_their_own(labels):
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("arguments", "sentence"),
     [
         (
             {"eval_env": HELD_OUT, "evaluation_group": LABELS},
@@ -101,12 +101,12 @@ def test_held_out_contexts_have_labels_of_their_own(labels):
         ({"eval_env": None}, "the evaluation environment must come from target_env"),
     ],
 )
-def test_what_cannot_be_evaluated_is_refused_at_training_start(given, sentence):
-    contexts = given["eval_env"]
-    given = {**given, "eval_env": DummyVecEnv([Probe]) if contexts is None else evaluation(contexts)}
+def test_what_cannot_be_evaluated_is_refused_at_training_start(arguments, sentence):
+    contexts = arguments["eval_env"]
+    arguments = {**arguments, "eval_env": DummyVecEnv([Probe]) if contexts is None else evaluation(contexts)}
     model = ppo(training())
     with pytest.raises(ValueError, match=sentence):
-        model.learn(128, callback=CurriculumCallback(eval_every=64, **given))
+        model.learn(128, callback=CurriculumCallback(eval_every=64, **arguments))
     assert model.num_timesteps == 0
 
 

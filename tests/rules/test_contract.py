@@ -56,8 +56,10 @@ def test_the_distribution_is_one(key, n_contexts, n_levels, seed):
         assert (p >= 0).all()
         assert abs(p.sum() - 1) < 1e-12
         f = rule.frontier(state)
-        if rule.contexts(state) is not None:  # all of it at the frontier, and `contexts` is the same numbers
-            assert (p[np.arange(n_contexts), f] == rule.contexts(state)).all()
+        if (
+            rule.context_probabilities(state) is not None
+        ):  # all of it at the frontier, and `context_probabilities` is the same numbers
+            assert (p[np.arange(n_contexts), f] == rule.context_probabilities(state)).all()
 
 
 @ALL
@@ -80,7 +82,7 @@ def test_floor_and_cap_hold(key):
         return
     for n_contexts in (3, 30):
         for state, _, _ in run(rule, n_contexts, 4, 60):
-            p = rule.contexts(state)
+            p = rule.context_probabilities(state)
             p = rule.distribution(state).reshape(-1) if p is None else p
             assert p.max() <= rule.q_max + 1e-12
             assert p.min() >= rule.eps / len(p) - 1e-12

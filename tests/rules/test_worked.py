@@ -95,7 +95,7 @@ def test_scout_advances_after_two_windows_that_agree():
     assert words(rule, state) == ["confirming", "easiest"]
     # score(0) = .75*.25 + .2*0 + .1*log(1+0) = .1875, score(1) = 0; softmax at .5: exp(.375) = 1.454991 to 1,
     # so .592666; floor: .9*.592666 + .05 = .583399
-    np.testing.assert_allclose(rule.contexts(state), [0.583399, 0.416601], atol=1e-6)
+    np.testing.assert_allclose(rule.context_probabilities(state), [0.583399, 0.416601], atol=1e-6)
     # Nothing new is reported: the clocks run in windows, so the same .75 confirms the direction.
     state = rule.update(state, NOTHING)
     assert rule.frontier(state).tolist() == [1, 2]
@@ -136,10 +136,10 @@ def test_scout_caps_and_spreads():
     # One success puts s(0) at .2: score 8*.16 = 1.28, weight exp(2.56) = 12.9358; three others 1. Sum 15.9358.
     # p(0) = .811744 > .4: excess .411744 to the others in proportion: each 1/3 of .6 = .2
     state = rule.update(rule.init(4, 2), outcomes([0], [1], [1]))
-    np.testing.assert_allclose(rule.contexts(state), [0.4, 0.2, 0.2, 0.2], atol=1e-12)
+    np.testing.assert_allclose(rule.context_probabilities(state), [0.4, 0.2, 0.2, 0.2], atol=1e-12)
     # Two contexts and a cap of .4: 2*.4 < 1, the cap cannot hold: uniform
     state = rule.update(rule.init(2, 2), outcomes([0], [1], [1]))
-    np.testing.assert_allclose(rule.contexts(state), [0.5, 0.5])
+    np.testing.assert_allclose(rule.context_probabilities(state), [0.5, 0.5])
 
 
 def test_scout_with_critic_uncertainty():
@@ -154,7 +154,7 @@ def test_local_frontier():
     state = rule.update(rule.init(4, 3), outcomes([0, 0], [2, 2], [1, 0]))
     state = play(rule, state, *[NOTHING] * 20)
     assert words(rule, state)[0] == "deadband"  # s = .25 for 21 windows: antistall is off
-    assert rule.contexts(state).tolist() == [0.25] * 4  # contexts alike, whatever their success
+    assert rule.context_probabilities(state).tolist() == [0.25] * 4  # contexts alike, whatever their success
     fail = outcomes([0] * 3, [2] * 3, [1] * 3)
     state = play(rule, state, fail, NOTHING)
     assert rule.frontier(state).tolist() == [1, 2, 2, 2]  # .25 -> .90625 >= .8, twice
@@ -173,7 +173,7 @@ def test_group_frontier():
     # Scores: group b at its unvisited level 1: .2*.5 + .1*log(3) = .209861; group a: .1*log(3) = .109861.
     # exp(.209861/.5) = 1.521538, exp(.109861/.5) = 1.245731; sum 2*1.521538 + 1.245731 = 4.288807
     # .9*1.521538/4.288807 + .1/3 = .352625; .9*1.245731/4.288807 + .1/3 = .294750
-    np.testing.assert_allclose(rule.contexts(state), [0.352625, 0.294750, 0.352625], atol=2e-6)
+    np.testing.assert_allclose(rule.context_probabilities(state), [0.352625, 0.294750, 0.352625], atol=2e-6)
 
 
 def test_plr():
@@ -204,11 +204,11 @@ def test_rfcl():
     state = rule.update(rule.init(2, 3), outcomes([0, 0, 0], [2, 2, 2], [1, 0, 1]))
     assert rule.frontier(state).tolist() == [2, 2]
     # Weights 1 - 2/3 + .1 = .433333 and (no outcomes: s_hat = 0) 1.1: .433333/1.533333 = .282609
-    np.testing.assert_allclose(rule.contexts(state), [0.282609, 0.717391], atol=1e-6)
+    np.testing.assert_allclose(rule.context_probabilities(state), [0.282609, 0.717391], atol=1e-6)
     # One more success: 3 of 4. Advance at once; the memory is cleared, so s_hat is 0 again.
     state = rule.update(state, outcomes([0], [2], [1]))
     assert rule.frontier(state).tolist() == [1, 2]
-    np.testing.assert_allclose(rule.contexts(state), [0.5, 0.5])
+    np.testing.assert_allclose(rule.context_probabilities(state), [0.5, 0.5])
     average, _ = rule.basis(state, np.array([0]), np.array([2]))
     assert average.tolist() == [0.75]
     # At the new level: five failures never retreat; and a success reported for the old cell does not count.
@@ -287,7 +287,7 @@ def test_aced():
     state = rule.update(state, outcomes([0] * 9, [1] * 9, [0] * 9))
     assert rule.frontier(state).tolist() == [1, 2]  # 0 of 9: no retreat
     assert words(rule, state)[0] == "deadband"
-    assert rule.contexts(state).tolist() == [0.5, 0.5]
+    assert rule.context_probabilities(state).tolist() == [0.5, 0.5]
 
 
 def test_wilson():

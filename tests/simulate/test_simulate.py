@@ -155,20 +155,20 @@ def test_the_table_has_a_row_a_rule():
 
 @pytest.mark.parametrize("K", [2, 3, 7, 12])
 def test_proposition_by_brute_force(K):
-    found = check_proposition(K)
+    result = check_proposition(K)
     schedules = list(itertools.product((0, 1), repeat=K + 1))
     solved = [(solves_a(sum(s), K), solves_b(sum(s), K)) for s in schedules]
-    assert found.schedules == len(schedules) == 2 ** (K + 1)
-    assert found.solving_both == sum(a and b for a, b in solved) == 0
-    assert found.solving_one == sum(a != b for a, b in solved) == 2 * (K + 1)  # one assisted, or all but one
-    assert found.holds
+    assert result.schedules == len(schedules) == 2 ** (K + 1)
+    assert result.solving_both == sum(a and b for a, b in solved) == 0
+    assert result.solving_one == sum(a != b for a, b in solved) == 2 * (K + 1)  # one assisted, or all but one
+    assert result.holds
 
 
 def test_proposition_for_large_K_counts_every_schedule():
-    found = check_proposition(1000)
-    assert found.schedules == 2**1001
-    assert found.holds
-    assert found.solving_one == 2 * 1001
+    result = check_proposition(1000)
+    assert result.schedules == 2**1001
+    assert result.holds
+    assert result.solving_one == 2 * 1001
 
 
 def test_a_local_schedule_can_do_what_no_shared_one_can():

@@ -1,6 +1,6 @@
 """Codecs: the state of any environment as a value, and back.
 
-``codec_for(env)`` picks the codec; ``verify_codec(env)`` shows that it restores exactly.
+``codec_for(env)`` picks the codec; ``verify_codec(env)`` checks that it restores exactly.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from scout_rl.codecs.codec import Codec, Env, State, layers
+from scout_rl.files.refusal import Refusal
 
 if TYPE_CHECKING:
     from scout_rl.codecs.verdict import Check, Drift, Verdict
@@ -35,21 +36,21 @@ REGISTRY: list[tuple[str, str, tuple[str, ...]]] = [
     ("scout_rl.codecs.minigrid", "MiniGridCodec", ("minigrid",)),
     ("scout_rl.codecs.deepcopy", "DeepcopyCodec", ()),
 ]
-"""Module, class and what it needs installed; the most special first. Each class says itself what it fits."""
+"""Module, class and the packages it needs, the most special first. The method ``fits`` of a class decides."""
 
 
 def codec_for(env: Env) -> Codec:
-    """The first codec that fits the environment; a ``ValueError`` names what stands in the way of all."""
+    """The first codec that fits the environment; a ``ValueError`` names the attribute that no codec can copy."""
     for module, name, needs in REGISTRY:
         if all(find_spec(package) is not None for package in needs):
-            found: Any = getattr(import_module(module), name)
-            if found.fits(env):
-                codec: Codec = found()
+            codec_class: Any = getattr(import_module(module), name)
+            if codec_class.fits(env):
+                codec: Codec = codec_class()
                 return codec
     from scout_rl.codecs.deepcopy import DeepcopyCodec
 
     held = ", ".join(DeepcopyCodec().left_out(env))
-    raise ValueError(
+    raise Refusal(
         f"no codec fits {type(env.unwrapped).__name__}: it holds {held}, which cannot be copied; "
         f"write a codec with get_state and set_state for it."
     )

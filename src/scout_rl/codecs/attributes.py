@@ -1,8 +1,8 @@
-"""The attributes of an environment object as JSON and named arrays: what a file can hold.
+"""The attributes of an environment object as JSON and named arrays, for files.
 
-Numbers, strings, arrays, NumPy's random generators, lists, tuples, sets, deques, dictionaries, and objects of the
-environment's own package, with shared references kept. ``restoring.py`` is the way back. Everything else is *kept*:
-a restore leaves the live value, and ``left_out`` names it.
+Captured are numbers, strings, arrays, NumPy's random generators, lists, tuples, sets, deques, dictionaries, objects of
+the environment's package, and shared references. Everything else is *kept*: a restore leaves the live value, and
+``left_out`` names it. ``restoring.py`` is the inverse.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Capture:
     """One pass over the attributes of a root object.
 
     ``value`` is the JSON part, ``arrays`` the numbers, and ``left_out`` names what could not be captured.
-    ``replace`` overrides attributes of the root (time counters, say), ``labels`` names objects that the
-    caller stores itself: they become references by that label.
+    ``replace`` overrides attributes of the root, such as time counters. ``labels`` names objects that the caller
+    stores: they become references by that label.
     """
 
     def __init__(
@@ -45,16 +45,16 @@ class Capture:
         self._skip = SKIPPED | frozenset(skip)
         self._labels = labels or {}
         self._places: dict[int, tuple[str, Any]] = {id(root): ("", root)}
-        """Where each object was first seen; and the object, for ids are only unique while it lives."""
+        """The path of each object, by id; and the object, because ids are unique only while it lives."""
         self._paths: set[str] = set()
         self._memories: dict[int, list[tuple[str, Array]]] = {}
-        # Extras first, as in a restore: what the caller stores itself is built from them, and labels refer to that.
+        # Extras first, as in a restore: the caller builds its objects from them, and labels refer to those.
         extras = {name: self._encode(value, f"extra {name}") for name, value in (extra or {}).items()}
         attributes = self._attributes(root, "", {**attributes_of(root), **(replace or {})})
         self.value = {"class": class_name(type(root)), "attributes": attributes, "extra": extras}
 
     def _attributes(self, owner: Any, path: str, attributes: Mapping[str, Any]) -> list[Any]:
-        """Pairs of name and value in the order of the object's own: what came later refers back."""
+        """Pairs of name and value in the object's order: later values refer back to earlier ones."""
         skip = self._skip if is_env(owner) else frozenset()
         return [
             [name, self._encode(value, f"{path}/{name}" if path else name)]
@@ -77,7 +77,7 @@ class Capture:
         return {"kind": kind, "id": path, **content}
 
     def _content(self, value: Any, path: str) -> tuple[str, dict[str, Any]]:
-        """The kind of a value, and what it is made from."""
+        """The kind of a value, and its content."""
         if type(value) is np.ndarray and not value.dtype.hasobject:
             return self._array(value, path)
         if isinstance(value, np.generic) and not value.dtype.hasobject:
@@ -113,22 +113,22 @@ class Capture:
         self.arrays[path] = value.copy(order="K")
         return "array", {}
 
-    def _kept(self, path: str, why: str) -> tuple[str, dict[str, Any]]:
-        self.left_out.append(f"{path} ({why})")
+    def _kept(self, path: str, reason: str) -> tuple[str, dict[str, Any]]:
+        self.left_out.append(f"{path} ({reason})")
         return "kept", {}
 
     def _is_object(self, value: Any) -> bool:
-        """Whether this is an object of the environment's packages whose attributes are all there is to it."""
+        """Whether this is an object of the environment's packages that its attributes describe completely."""
         cls = type(value)
         if cls.__module__.split(".")[0] not in self._packages or "<" in cls.__qualname__:
             return False
         try:
-            object.__new__(cls)  # refused for one that is also a list, an error or an extension's own
+            object.__new__(cls)  # refused for subclasses of list, of exceptions or of extension types
         except TypeError:
             return False
         return not isinstance(value, enum.Enum)
 
 
 def readable(value: Mapping[str, Any]) -> dict[str, str]:
-    """Each captured attribute of the root as text: to name what differs."""
+    """Each captured attribute of the root as text, to name what differs."""
     return {name: json.dumps(encoded) for name, encoded in value["attributes"]}

@@ -1,8 +1,8 @@
 """The contract of a codec: an environment's state as a value, and back.
 
-A codec has two methods. ``get_state(env)`` reads the simulator state of a (wrapped) environment into named
-arrays. ``set_state(env, state)`` puts it back and returns ``(observation, info)``, in the form of the
-environment's own ``reset()``: an episode starts there, with its time limit and its wrappers restarted.
+A codec has two methods. ``get_state(env)`` reads the simulator state of a (wrapped) environment into named arrays.
+``set_state(env, state)`` puts it back and returns ``(observation, info)`` like the environment's ``reset()``. It starts
+an episode: time limits and wrappers restart.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from scout_rl.files.archive import Array, content_hash, read_archive, unpack_json, write_archive
+from scout_rl.files.refusal import Refusal
 
 Env = Any
-"""A Gymnasium environment. Gymnasium is an extra, so its types are not named here."""
+"""A Gymnasium environment. Gymnasium is an extra, so its types are not used here."""
 Start = tuple[Any, dict[str, Any]]
 """What ``reset()`` returns: observation and info."""
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """One simulator state: named arrays, the codec that read them, the library versions they belong to.
+    """One simulator state: named arrays, the codec that read them, and the library versions.
 
-    Where arrays cannot hold all of it, ``memory`` does, and ``unsaved`` names what that is. Such a state lives in this
-    process: it cannot be saved, and equals only itself.
+    ``memory`` holds what arrays cannot, and ``unsaved`` names it. A state with ``memory`` cannot be saved or leave this
+    process, and equals only itself.
     """
 
     arrays: Mapping[str, Array]
@@ -43,7 +44,7 @@ class State:
         for name, value in sorted(self.arrays.items()):
             array = np.array(value)
             if array.dtype.hasobject:
-                raise ValueError(f"array {name!r} of a state holds Python objects; states hold plain arrays.")
+                raise Refusal(f"array {name!r} of a state holds Python objects; states hold plain arrays.")
             array.flags.writeable = False
             frozen[str(name)] = array
         object.__setattr__(self, "arrays", MappingProxyType(frozen))
@@ -55,10 +56,10 @@ class State:
         return {"codec": self.codec, "library": dict(self.library)}
 
     def content(self) -> tuple[Mapping[str, Array], dict[str, Any]]:
-        """All of the state, as files hold it: arrays and JSON part; a ``ValueError`` where arrays are not all."""
+        """The arrays and the JSON part, as files store them; a ``ValueError`` if the state has ``memory``."""
         if self.memory is not None:
             held = ", ".join(self.unsaved) or "something"
-            raise ValueError(
+            raise Refusal(
                 f"this state cannot be saved or hashed: it holds {held}, which is kept in memory only; keep the ladder "
                 f"in memory, or write a codec with get_state and set_state that puts it into arrays."
             )
@@ -71,7 +72,7 @@ class State:
 
     @cached_property
     def attributes(self) -> tuple[Any, dict[str, Array]]:
-        """The JSON part and the arrays of the environment object's attributes, for codecs that store them."""
+        """The environment object's attributes as JSON and arrays, for codecs that store them."""
         prefix = "attributes/"
         arrays = {n.removeprefix(prefix): a for n, a in self.arrays.items() if n.startswith(prefix)}
         return unpack_json(self.arrays["attributes"]), arrays
@@ -90,11 +91,11 @@ class State:
         return f"State({self.codec!r}, {len(self.arrays)} arrays, {size:,} bytes, {rest})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle and deepcopy, which know no mapping proxies."""
+        """For pickle and deepcopy, which cannot copy mapping proxies."""
         return type(self), (dict(self.arrays), self.codec, dict(self.library), self.memory, self.unsaved)
 
     def replace(self, **arrays: Array) -> State:
-        """The same state with some arrays exchanged."""
+        """The same state with some arrays replaced."""
         return State({**self.content()[0], **arrays}, self.codec, self.library)
 
     def save(self, path: str | os.PathLike[str]) -> str:
@@ -117,9 +118,9 @@ class Codec(Protocol):
         ...
 
     def set_state(self, env: Env, state: State) -> Start:
-        """Start an episode of ``env`` in ``state``; returns what ``reset()`` would: observation and info.
+        """Start an episode of ``env`` in ``state``; returns observation and info, like ``reset()``.
 
-        Two restores of one state are equal: same observation, same trajectory under the same actions.
+        Two restores of one state give the same observation, and the same trajectory under the same actions.
         """
         ...
 
@@ -133,7 +134,7 @@ def installed(library: str) -> str:
 
 
 def is_made(env: Any) -> bool:
-    """Whether this is an environment, and not a function or class that makes one."""
+    """Whether this is an environment, not a function or class that makes one."""
     return hasattr(env, "unwrapped") and not isinstance(env, type)
 
 
@@ -146,13 +147,12 @@ def layers(env: Env) -> Iterator[Env]:
 
 
 def restart(env: Env, restore: Callable[[], Start]) -> Start:
-    """Run ``env.reset()`` with ``restore`` in the place of the innermost reset.
+    """Run ``env.reset()`` with ``restore`` in place of the innermost reset.
 
-    Every wrapper, known to us or not, then restarts its own time limit, stack or statistics as it does at
-    any reset, and what it does to observations is done to this one.
+    Every wrapper then restarts its time limit, stack or statistics and transforms the observation, as at any reset.
     """
     base = env.unwrapped
-    own = vars(base).get("reset")
+    instance_reset = vars(base).get("reset")
 
     def reset(*, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
         return restore()
@@ -161,21 +161,21 @@ def restart(env: Env, restore: Callable[[], Start]) -> Start:
     try:
         observation, info = env.reset()
     finally:
-        if own is None:
+        if instance_reset is None:
             del base.reset
         else:
-            base.reset = own
+            base.reset = instance_reset
     return observation, info
 
 
 def check_origin(state: State, codec: str, library: Mapping[str, str]) -> None:
     """Refuse a state that another codec or another library version wrote."""
     if state.codec != codec:
-        raise ValueError(f"this state was written by the {state.codec!r} codec, not by {codec!r}.")
+        raise Refusal(f"this state was written by the {state.codec!r} codec, not by {codec!r}.")
     for name, version in library.items():
-        theirs = state.library.get(name)
-        if theirs != version:
-            raise ValueError(
-                f"this state was written with {name} {theirs}, and {name} {version} is installed: "
+        written_with = state.library.get(name)
+        if written_with != version:
+            raise Refusal(
+                f"this state was written with {name} {written_with}, and {name} {version} is installed: "
                 f"states are exact within one version only, so record it again."
             )

@@ -1,4 +1,4 @@
-"""Exact comparison of observations, states and playbacks, and where they differ most."""
+"""Exact comparison of observations, states and playbacks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scout_rl.files.archive import Array
 
 
 class Difference(NamedTuple):
-    """The entry in which two values differ most, and by how much (``inf`` where no number says it)."""
+    """The entry in which two values differ most, and by how much (``inf`` for what is no number)."""
 
     where: str
     size: float
@@ -32,19 +32,14 @@ def flatten(value: Any, name: str = "observation") -> dict[str, Array]:
 
 
 def difference(ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> Difference | None:
-    """None where both hold the same arrays exactly (NaN equals NaN); else the worst entry."""
-    worst: Difference | None = None
-    for name in dict.fromkeys([*ours, *theirs]):
-        found = _difference(name, ours.get(name), theirs.get(name))
-        if found is not None and (worst is None or found.size > worst.size):
-            worst = found
-    return worst
+    """The largest difference; None if both hold exactly the same arrays (NaN equals NaN)."""
+    return max(different_arrays(ours, theirs), key=lambda d: d.size, default=None)
 
 
 def different_arrays(ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> list[Difference]:
-    """Every array in which the two differ."""
-    found = (_difference(n, ours.get(n), theirs.get(n)) for n in dict.fromkeys([*ours, *theirs]))
-    return [d for d in found if d is not None]
+    """The largest difference of each array in which the two differ."""
+    differences = (_difference(n, ours.get(n), theirs.get(n)) for n in dict.fromkeys([*ours, *theirs]))
+    return [d for d in differences if d is not None]
 
 
 def _difference(name: str, a: Array | None, b: Array | None) -> Difference | None:

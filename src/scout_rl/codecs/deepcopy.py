@@ -1,7 +1,7 @@
 """Codec of small pure-Python environments: a copy of the object's attributes.
 
-Where all of them are plain data, a state is named arrays and can be saved. Else it is a deep copy in memory, which
-cannot. An environment that neither can copy (a socket, a world inside another engine) is refused by name.
+If all attributes are plain data, a state is named arrays and can be saved. Else it is a deep copy in memory and cannot.
+What neither can copy (a socket, a world inside another engine) is refused by name.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from scout_rl.codecs.kinds import own_packages
 from scout_rl.codecs.memory import Memory
 from scout_rl.codecs.restoring import Restore
 from scout_rl.files.archive import pack_json
+from scout_rl.files.refusal import Refusal
 
 OBSERVERS = (
     "_get_obs",
@@ -27,16 +28,16 @@ OBSERVERS = (
     "_observation",
     "_observe",
 )
-"""Names under which environments commonly keep the method that observes."""
+"""Common names of the method that observes."""
 STATES = ("state", "s")
-"""Names under which those whose observation is their state keep it."""
+"""Common names of the state, for environments that observe all of it."""
 
 
 class DeepcopyCodec:
     """States of environments whose attributes are Python values and arrays.
 
-    ``observe(base_env)`` says what the agent sees; without it the usual method names are tried.
-    ``counters`` names attributes that count the episode's steps and start again at 0.
+    ``observe(base_env)`` returns the observation; without it the usual method names are tried.
+    ``counters`` names attributes that count the episode's steps and restart at 0.
     ``packages`` names further packages whose objects belong to the state.
     """
 
@@ -60,17 +61,17 @@ class DeepcopyCodec:
 
     @property
     def library(self) -> dict[str, str]:
-        """None: the environment is the user's own code."""
+        """No versions: the environment is the user's code."""
         return {}
 
     def get_state(self, env: Env) -> State:
-        """The environment's attributes: as plain data, or else in memory."""
+        """The environment's attributes, as plain data if possible, else in memory."""
         base = env.unwrapped
         captured = self._capture(base)
         try:
             memory = Memory(base, self._zeros(base)) if captured.left_out else None
         except ValueError as error:
-            raise ValueError(
+            raise Refusal(
                 f"{type(base).__name__} holds {error}, which cannot be copied: "
                 f"write a codec with get_state and set_state for it."
             ) from error
@@ -100,7 +101,7 @@ class DeepcopyCodec:
         return restart(env, restore)
 
     def goal(self, state: State) -> None:
-        """Unknown for an environment of one's own."""
+        """Unknown for a user's environment."""
         return None
 
     def left_out(self, env: Env) -> list[str]:
@@ -119,7 +120,7 @@ class DeepcopyCodec:
     def _zeros(self, base: Env) -> dict[str, int]:
         for name in self._counters:
             if not hasattr(base, name):
-                raise ValueError(f"{type(base).__name__} has no attribute {name!r} to count its steps with.")
+                raise Refusal(f"{type(base).__name__} has no attribute {name!r} to count its steps with.")
         return dict.fromkeys(self._counters, 0)
 
     def _observation(self, base: Env) -> Any:
@@ -136,7 +137,7 @@ class DeepcopyCodec:
             shaped = np.asarray(value, dtype=space.dtype) if space.shape else int(value)
             if space.contains(shaped):
                 return shaped
-        raise ValueError(
+        raise Refusal(
             f"{type(base).__name__} has none of {', '.join(OBSERVERS)}: say how it observes, "
             f"DeepcopyCodec(observe=lambda env: ...)."
         )

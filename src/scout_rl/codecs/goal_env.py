@@ -11,7 +11,7 @@ from scout_rl.codecs.mujoco import MujocoCodec, held_env, simulations
 from scout_rl.files.archive import Array
 
 MAZE_SUCCESS_DISTANCE = 0.45
-"""What the mazes' own reset uses for ``info['success']``."""
+"""The distance that the mazes' reset uses for ``info['success']``."""
 
 
 class GoalEnvCodec(MujocoCodec):
@@ -29,7 +29,7 @@ class GoalEnvCodec(MujocoCodec):
         return "gymnasium_robotics.core.GoalEnv" in names and bool(simulations(base))
 
     def goal(self, state: State) -> Array | None:
-        """The desired goal; of a dictionary goal the parts one after the other, sorted by name."""
+        """The desired goal; the parts of a dictionary goal are joined in the order of their names."""
         whole = super().goal(state)
         if whole is not None:
             return whole
@@ -37,7 +37,7 @@ class GoalEnvCodec(MujocoCodec):
         return np.concatenate([state.arrays[name].ravel() for name in parts]) if parts else None
 
     def info(self, base: Env, observation: Any) -> dict[str, Any]:
-        """Mazes say at reset whether the start is a success, task lists what is left; others nothing."""
+        """Mazes report at reset whether the start is a success, Kitchen the tasks that are left."""
         inner = held_env(base)
         info = super().info(inner if inner is not None else base, observation)
         if hasattr(base, "maze"):

@@ -1,4 +1,4 @@
-"""What an environment's attributes are: how it is shown, code, an environment that it holds, an object of its own."""
+"""Kinds of attributes of an environment: display settings, code, a held environment, objects of its package."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SKIPPED = frozenset((
     "fullpath", "tmp_xml_file_path", "camera_id", "camera_name",
 ))
 # fmt: on
-"""How an environment is shown and made: no part of its state, and never copied from one to another."""
+"""Attributes about display and construction: not part of the state, never copied."""
 
 BUILT_IN_METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
 _ATOMS = (bool, int, float, complex, str, bytes, type(None), np.generic)
@@ -26,13 +26,13 @@ _CONSTANTS = (types.ModuleType, type, np.dtype, np.ufunc)
 
 
 def own_packages(env: Any) -> frozenset[str]:
-    """The top-level packages that the environment's class comes from, infrastructure left out."""
+    """The top-level packages of the environment's class, without infrastructure."""
     infrastructure = {"builtins", "abc", "typing", "gymnasium", "gym", "numpy", "mujoco"}
     return frozenset(cls.__module__.split(".")[0] for cls in type(env).__mro__) - infrastructure
 
 
 def is_env(value: Any) -> bool:
-    """Whether this is an environment (held by another one): restored in place, never made anew."""
+    """Whether this is an environment. One that another holds is restored in place, never made anew."""
     return any(c.__module__ == "gymnasium.core" and c.__name__ == "Env" for c in type(value).__mro__)
 
 
@@ -41,14 +41,14 @@ def is_constant(value: Any) -> bool:
 
     Code that holds the environment itself is constant too: it reads what was restored.
     """
-    seen: set[int] = set()
+    visited: set[int] = set()
     waiting = [value]
     while waiting:
         part = waiting.pop()
         space = any(c.__module__.startswith("gymnasium.spaces") for c in type(part).__mro__)
-        if id(part) in seen or isinstance(part, _CONSTANTS) or space or (part is not value and is_env(part)):
+        if id(part) in visited or isinstance(part, _CONSTANTS) or space or (part is not value and is_env(part)):
             continue
-        seen.add(id(part))
+        visited.add(id(part))
         inside = code_parts(part)
         if inside is None and (part is value or not isinstance(part, _ATOMS)):
             return False
@@ -57,7 +57,7 @@ def is_constant(value: Any) -> bool:
 
 
 def code_parts(value: Any) -> list[Any] | None:
-    """What a function, a partial or a built-in method holds; None for what is no such code."""
+    """What a function, a partial or a built-in method holds; None for any other value."""
     if isinstance(value, types.FunctionType):
         cells = [cell.cell_contents for cell in value.__closure__ or () if cell != types.CellType()]
         return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
@@ -67,24 +67,24 @@ def code_parts(value: Any) -> list[Any] | None:
 
 
 def memory_owner(array: Array) -> tuple[Array, str | None]:
-    """The array whose memory this one lies in, and the class of who else owns it (a simulator, a tensor), if any."""
+    """The array that owns this one's memory, and the class of another owner (a simulator, a tensor), if any."""
     owner = array
     base: Any = array.base
     while isinstance(base, np.ndarray) or type(base).__module__.startswith("numpy.lib"):  # as_strided's holder
         owner, base = (base if isinstance(base, np.ndarray) else owner), base.base
     if isinstance(base, memoryview):  # as in an array that was pickled
         base = None if base.readonly else base.obj
-    own = base is None or isinstance(base, bytes | bytearray)
-    return owner, None if own else f"{type(base).__module__}.{type(base).__qualname__}"
+    plain = base is None or isinstance(base, bytes | bytearray)
+    return owner, None if plain else f"{type(base).__module__}.{type(base).__qualname__}"
 
 
 def class_name(cls: type) -> str:
-    """Module and qualified name, as states carry them."""
+    """Module and qualified name, as states store them."""
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
-    """The attributes of an object by name, those in slots included."""
+    """The attributes of an object by name, including slots."""
     attributes = dict(getattr(value, "__dict__", {}))
     for cls in type(value).__mro__:
         slots = vars(cls).get("__slots__", ())

@@ -1,10 +1,10 @@
-"""Deep copies, for environments that hold more than files can: they live in this process only.
+"""Deep copies for environments that hold more than files can. They live in this process only.
 
-``copy.deepcopy`` keeps shared references, bound methods and partials. Two things it tears apart without a word:
+``copy.deepcopy`` keeps shared references, bound methods and partials. It silently breaks two things:
 
-- Arrays that lie in one memory become independent. Here the memory is copied once, and they are views of the copy.
-- Functions, methods of built-in objects and weak references are shared with the original. One that holds what was
-  copied would go on to read the original's: it is refused, and the attribute is named.
+- Arrays that share memory become independent. Here the memory is copied once, and the arrays are views of the copy.
+- Functions, methods of built-in objects and weak references are not copied. One that holds part of the state would
+  still read the original's. It is refused, and the attribute is named.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from scout_rl.codecs.kinds import (
 )
 from scout_rl.codecs.restoring import check_class
 from scout_rl.files.archive import Array
+from scout_rl.files.refusal import Refusal
 
 Originals = dict[str, list[Any]]
 """The objects that were copied, by the attribute that first led to them."""
@@ -36,7 +37,7 @@ _SHARED = (types.FunctionType, *BUILT_IN_METHODS, weakref.ref)
 
 
 class Memory:
-    """What an environment remembers; ``env`` in it stands for whichever environment it is restored to."""
+    """A deep copy of an environment's attributes; ``env`` in it stands for the environment that is restored."""
 
     def __init__(self, base: Any, replace: Mapping[str, Any]) -> None:
         attributes = {**attributes_of(base), **replace}
@@ -47,13 +48,13 @@ class Memory:
         _refuse_shared_code(attributes, originals, {id(base)})
 
     def restore(self, base: Any, *, generators: bool = True) -> None:
-        """Set the attributes; with ``generators=False`` those that are random generators run on."""
+        """Set the attributes; with ``generators=False`` the live random generators run on."""
         check_class(base, self.cls)
         known = {id(self.env): base}
         if not generators:
             live = {name: getattr(base, name, None) for name in self.attributes}
-            chance = {n: v for n, v in self.attributes.items() if isinstance(v, np.random.Generator)}
-            known |= {id(v): live[n] for n, v in chance.items() if isinstance(live[n], np.random.Generator)}
+            stored = {n: v for n, v in self.attributes.items() if isinstance(v, np.random.Generator)}
+            known |= {id(v): live[n] for n, v in stored.items() if isinstance(live[n], np.random.Generator)}
         for name, value in _deep_copy(self.attributes, known)[0].items():
             object.__setattr__(base, name, value)
 
@@ -62,14 +63,14 @@ class Memory:
 
     def __getstate__(self) -> dict[str, Any]:
         if self._shares_memory:
-            raise ValueError("a state with arrays that share memory cannot go to another process: a pickle parts them.")
+            raise Refusal("a state with arrays that share memory cannot go to another process: a pickle parts them.")
         return vars(self)
 
 
 def _deep_copy(attributes: Mapping[str, Any], known: Mapping[int, Any]) -> tuple[dict[str, Any], Originals, bool]:
-    """Copies of the attributes, what was copied for each, and whether there are views among it.
+    """Copies of the attributes, the originals per attribute, and whether any arrays share memory.
 
-    ``known`` are copies that are made already, by the id of the original.
+    ``known`` holds existing copies by the id of the original.
     """
     copies, originals = _copy_all(attributes, known)
     views = _views(originals)
@@ -79,28 +80,28 @@ def _deep_copy(attributes: Mapping[str, Any], known: Mapping[int, Any]) -> tuple
 def _copy_all(attributes: Mapping[str, Any], known: Mapping[int, Any]) -> tuple[dict[str, Any], Originals]:
     memo: dict[int, Any] = dict(known)
     copied: list[Any] = []
-    memo[id(memo)] = copied  # where deepcopy notes the objects that it has copied
+    memo[id(memo)] = copied  # deepcopy appends the objects that it has copied
     copies: dict[str, Any] = {}
     originals: Originals = {}
     for name, value in attributes.items():
         begin = len(copied)
         try:
             copies[name] = copy.deepcopy(value, memo)
-        except Exception as error:  # deepcopy runs the objects' own code: whatever stops it is the reason
-            raise ValueError(f"{name} ({type(value).__name__}: {error})") from error
+        except Exception as error:  # deepcopy runs the objects' code, which may raise anything
+            raise Refusal(f"{name} ({type(value).__name__}: {error})") from error
         originals[name] = copied[begin:]
     return copies, originals
 
 
 def _views(originals: Originals) -> dict[int, Array]:
-    """Copies of the arrays that lie in one memory with others, by the id of the original."""
+    """Copies of the arrays that share memory with others, by the id of the original."""
     memories: dict[int, list[tuple[str, Array, Array]]] = {}
     for name, objects in originals.items():
         for array in objects:
             if isinstance(array, np.ndarray):
                 owner, foreign = memory_owner(array)
                 if foreign is not None:
-                    raise ValueError(f"{name} (an array in the memory of a {foreign}; keep a copy of it)")
+                    raise Refusal(f"{name} (an array in the memory of a {foreign}; keep a copy of it)")
                 memories.setdefault(id(owner), []).append((name, array, owner))
     views = {}
     for together in memories.values():
@@ -110,7 +111,7 @@ def _views(originals: Originals) -> dict[int, Array]:
         memory = np.empty(owner.nbytes, np.uint8)
         for name, array, _ in [("", owner, owner), *together]:
             if type(array) is not np.ndarray or array.dtype.hasobject:
-                raise ValueError(f"{name or together[0][0]} (a view of memory that is no plain array's)")
+                raise Refusal(f"{name or together[0][0]} (a view of memory that is no plain array's)")
             offset = _address(array) - _address(owner)
             view = views[id(array)] = np.ndarray(array.shape, array.dtype, memory, offset, array.strides)
             if array is owner:
@@ -130,23 +131,23 @@ def _refuse_shared_code(attributes: Mapping[str, Any], originals: Originals, rep
             for code in gc.get_referents(holder):
                 if isinstance(code, _SHARED) and _reaches(code, replaced):
                     kind = type(code).__name__
-                    raise ValueError(f"{name} (a {kind} that holds part of the state, out of a copy's reach)")
+                    raise Refusal(f"{name} (a {kind} that holds part of the state, out of a copy's reach)")
 
 
 def _whole(value: Any) -> Any:
-    """The array whose memory a view shows; every other value itself."""
+    """The owner of a view's memory; any other value itself."""
     return memory_owner(value)[0] if isinstance(value, np.ndarray) else value
 
 
 def _reaches(code: Any, replaced: set[int]) -> bool:
-    seen: set[int] = set()
+    visited: set[int] = set()
     waiting = [code]
     while waiting:
         part = waiting.pop()
         if id(_whole(part)) in replaced:
             return True
-        if id(part) not in seen and not isinstance(part, types.ModuleType | type):
-            seen.add(id(part))
+        if id(part) not in visited and not isinstance(part, types.ModuleType | type):
+            visited.add(id(part))
             parts = [part()] if isinstance(part, weakref.ref) else code_parts(part)
             waiting += gc.get_referents(part) if parts is None else parts
     return False

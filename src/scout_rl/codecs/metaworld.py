@@ -1,8 +1,8 @@
 """Codec of any Meta-World v3 task.
 
-Meta-World holds a good part of the state outside MuJoCo's: the goal site and furniture in the model, the
-task's vector and first positions on the object, and the mocap target, which integrates the actions. All of it
-is in the state. Its own ``get_env_state`` stores ``qpos`` and ``qvel`` only.
+Much of Meta-World's state is outside MuJoCo's: the goal site and furniture in the model, the task's vector and first
+positions on the object, and the mocap target, which integrates the actions. The codec stores all of it. Meta-World's
+``get_env_state`` stores ``qpos`` and ``qvel`` only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from scout_rl.codecs.mujoco import MujocoCodec
 
 
 class MetaWorldCodec(MujocoCodec):
-    """MuJoCo states with Meta-World's task attributes; the path length starts again at 0."""
+    """MuJoCo states with Meta-World's task attributes; the path length restarts at 0."""
 
     key = "metaworld"
     libraries = ("mujoco", "metaworld")
@@ -27,7 +27,7 @@ class MetaWorldCodec(MujocoCodec):
         return "metaworld.sawyer_xyz_env.SawyerXYZEnv" in names
 
     def counters(self) -> dict[str, Any]:
-        """``curr_path_length`` is Meta-World's own time limit."""
+        """Meta-World's time limit counts ``curr_path_length``."""
         return {"curr_path_length": 0}
 
     def skipped(self) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ class MetaWorldCodec(MujocoCodec):
         return (*super().skipped(), "_prev_obs")
 
     def settle_attributes(self, base: Env) -> None:
-        """As at reset, the previous frame is the current one; goal sites stand where steps put them."""
+        """Set the previous frame to the current one, as at reset, and the goal sites where a step puts them."""
         for name, position in base._target_site_config:
             base._set_pos_site(name, position)
         base._prev_obs = base._get_curr_obs_combined_no_goal()

@@ -1,8 +1,8 @@
 """Codec of any MiniGrid or BabyAI environment.
 
-``grid``, ``agent_pos``, ``agent_dir`` and ``carrying`` are plain arrays in MiniGrid's own encoding, so that a
-batch simulator can read and write them. The rest (mission, instruction verifiers, references such as "the
-ball to fetch", random generator) is kept as attributes. Where a grid array was edited, the array wins.
+``grid``, ``agent_pos``, ``agent_dir`` and ``carrying`` are plain arrays in MiniGrid's encoding, so that a batch
+simulator can read and write them. The rest (mission, instruction verifiers, references such as "the ball to fetch",
+random generator) is stored as attributes. If the grid array was edited, it wins over the attributes.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from scout_rl.codecs.codec import Env, Start, State, check_origin, installed, re
 from scout_rl.codecs.kinds import own_packages
 from scout_rl.codecs.restoring import Restore
 from scout_rl.files.archive import Array, pack_json
+from scout_rl.files.refusal import Refusal
 
 STORED_APART = ("grid", "agent_pos", "agent_dir", "carrying", "step_count")
 NOTHING = np.zeros(3, dtype=np.uint8)
-"""What ``carrying`` is when the agent carries nothing (no object has type 0)."""
+"""``carrying`` when the agent carries nothing (no object has type 0)."""
 
 
 class MiniGridCodec:
-    """States of grid worlds; the step count starts again at 0."""
+    """States of grid worlds; the step count restarts at 0."""
 
     key = "minigrid"
     exact = True
@@ -38,11 +39,11 @@ class MiniGridCodec:
 
     @property
     def library(self) -> dict[str, str]:
-        """The version that a state of this codec is tied to."""
+        """The version that this codec's states depend on."""
         return {"minigrid": installed("minigrid")}
 
     def get_state(self, env: Env) -> State:
-        """The grid, the agent and everything else that the environment remembers."""
+        """The grid, the agent and all other attributes."""
         base = env.unwrapped
         captured = self._capture(base)
         carrying = NOTHING if base.carrying is None else np.array(base.carrying.encode(), dtype=np.uint8)
@@ -63,7 +64,7 @@ class MiniGridCodec:
         check_origin(state, self.key, self.library)
         shape = state.arrays["grid"].shape[:2]
         if shape != (base.width, base.height):
-            raise ValueError(
+            raise Refusal(
                 f"this state has a grid of {shape[0]} x {shape[1]}, "
                 f"and {type(base).__name__} one of {base.width} x {base.height}."
             )
@@ -75,11 +76,11 @@ class MiniGridCodec:
         return restart(env, restore)
 
     def goal(self, state: State) -> Array:
-        """The mission: what this family has for a goal (a goal square is part of the layout)."""
+        """The mission is this family's goal; a goal square is part of the layout."""
         return state.arrays["mission"]
 
     def left_out(self, env: Env) -> list[str]:
-        """Attributes that a state does not carry and that are no constants."""
+        """Attributes that a state does not hold and that are no constants."""
         return self._capture(env.unwrapped).left_out
 
     def _capture(self, base: Env) -> Capture:
@@ -94,7 +95,7 @@ class MiniGridCodec:
 
 
 def _cells(base: Env) -> tuple[dict[int, str], dict[str, Any]]:
-    """Objects that their three numbers describe wholly, by identity, and the others, by cell."""
+    """Objects that their three numbers describe completely, by id, and the others, by cell."""
     from minigrid.core.world_object import WorldObj
 
     plain: dict[int, str] = {}

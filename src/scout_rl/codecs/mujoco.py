@@ -1,9 +1,9 @@
 """Codec of any Gymnasium environment that simulates with MuJoCo, whatever its class.
 
-The state is MuJoCo's integration state, the parts of the model that environments move (goal sites, a shelf,
-masses under domain randomisation), and the attributes of the environment object, its random generators
-included. ``mj_step`` leaves derived quantities (``xpos``) one substep behind ``qpos``; a restore computes
-them anew, so the first observation may differ from the uninterrupted one in the last digits.
+The state is MuJoCo's integration state, the parts of the model that environments change (goal sites, a shelf, masses
+under domain randomisation), and the attributes of the environment object with its random generators. ``mj_step``
+leaves derived quantities (``xpos``) one substep behind ``qpos``. A restore computes them anew, so the first observation
+may differ from the uninterrupted one in the last digits.
 """
 
 from __future__ import annotations
@@ -21,36 +21,35 @@ from scout_rl.codecs.kinds import is_env, own_packages
 from scout_rl.codecs.mujoco_state import MODEL_FIELDS, OPTION_FIELDS, STATE_FIELDS, model_identity
 from scout_rl.codecs.restoring import Restore
 from scout_rl.files.archive import Array, pack_json
+from scout_rl.files.refusal import Refusal
 
 
 class MujocoCodec:
-    """States of MuJoCo environments. ``observe(base_env)`` gives the first observation where the environment
-    has no ``_get_obs`` that does.
-    """
+    """States of MuJoCo environments; ``observe(base_env)`` returns the observation if there is no ``_get_obs``."""
 
     key = "mujoco"
     libraries: tuple[str, ...] = ("mujoco",)
     goal_attribute: str | None = None
     exact = False
-    """Whether a restore must show the observation that the uninterrupted environment showed."""
+    """Whether a restored environment must show the same observations as the uninterrupted one."""
     place = ("qpos", "mocap_pos")
-    """The arrays that say where things are: neighbouring levels should differ in them."""
+    """The arrays with positions: neighbouring levels should differ in them."""
 
     def __init__(self, observe: Callable[[Env], Any] | None = None) -> None:
         self._observe = observe
 
     @staticmethod
     def fits(env: Env) -> bool:
-        """Whether the environment, or an environment that it holds, has an ``MjData``."""
+        """Whether the environment, or one that it holds, has an ``MjData``."""
         return bool(simulations(env.unwrapped))
 
     @property
     def library(self) -> dict[str, str]:
-        """The versions that a state of this codec is tied to."""
+        """The versions that this codec's states depend on."""
         return {name: installed(name) for name in self.libraries}
 
     def get_state(self, env: Env) -> State:
-        """The state of ``env``: data, model parts, attributes."""
+        """Data, model parts and attributes."""
         base = env.unwrapped
         arrays: dict[str, Array] = {}
         for prefix, (model, data) in zip(_prefixes(), simulations(base), strict=False):
@@ -73,7 +72,7 @@ class MujocoCodec:
         for prefix, (model, _) in zip(_prefixes(), simulations(base), strict=False):
             identity = state.arrays.get(f"{prefix}model_identity")
             if identity is None or identity.tobytes() != model_identity(model):
-                raise ValueError(f"this state belongs to another MuJoCo model than that of {type(base).__name__}.")
+                raise Refusal(f"this state belongs to another MuJoCo model than that of {type(base).__name__}.")
 
         def restore() -> Start:
             self._restore_attributes(base, state, generators)
@@ -82,7 +81,7 @@ class MujocoCodec:
             self.settle_attributes(base)
             observation = self.observation(base)
             info = self.info(base, observation)
-            # Observing may draw noise or remember a frame: the state is what was captured, again.
+            # Observing may draw noise or remember a frame, so the attributes are restored again.
             self._restore_attributes(base, state, generators)
             self.settle_attributes(base)
             return observation, info
@@ -90,18 +89,18 @@ class MujocoCodec:
         return restart(env, restore)
 
     def goal(self, state: State) -> Array | None:
-        """The goal that a state carries; None where this family names none."""
+        """The goal in a state; None if this family has no goal attribute."""
         value, arrays = state.attributes
         node = dict(value["attributes"]).get(self.goal_attribute)
         return arrays.get(node["id"]) if isinstance(node, dict) else None  # its own array, or the same as another's
 
     def left_out(self, env: Env) -> list[str]:
-        """Attributes that a state does not carry and that are neither constants nor windows into the simulator."""
+        """Attributes that a state does not hold, except constants and views of the simulator."""
         simulator = ("mujoco._structs", "gymnasium.envs.mujoco.mujoco_rendering", "PyCapsule")
         return [name for name in self._capture(env.unwrapped).left_out if not any(s in name for s in simulator)]
 
     def counters(self) -> dict[str, Any]:
-        """Attributes that count the episode's steps, with the value they have at its start."""
+        """Attributes that count the episode's steps, with their first value."""
         return {}
 
     def skipped(self) -> tuple[str, ...]:
@@ -109,15 +108,15 @@ class MujocoCodec:
         return ("width", "height", "_model_names", "maze")
 
     def settle_attributes(self, base: Env) -> None:
-        """What a family computes from the restored simulation."""
+        """Compute attributes from the restored simulation, for families that have such."""
 
     def observation(self, base: Env) -> Any:
-        """The observation of the state that ``base`` is in."""
+        """The observation of the current state."""
         if self._observe is not None:
             return self._observe(base)
         observe = getattr(base, "_get_obs", None)
         if observe is None:
-            raise ValueError(
+            raise Refusal(
                 f"{type(base).__name__} has no _get_obs: say how it observes, "
                 f"{type(self).__name__}(observe=lambda env: ...)."
             )
@@ -127,7 +126,7 @@ class MujocoCodec:
         return _only_observation(observe())
 
     def info(self, base: Env, observation: Any) -> dict[str, Any]:
-        """The info that goes with it, in the form of the environment's reset."""
+        """The info of the current state, as reset returns it."""
         get = getattr(base, "_get_reset_info", None)
         return dict(get()) if get is not None else {}
 
@@ -140,20 +139,20 @@ class MujocoCodec:
 
 
 def simulations(base: Env) -> list[tuple[Any, Any]]:
-    """The distinct (model, data) pairs that an environment, or something it holds, simulates with."""
+    """The distinct (model, data) pairs of an environment and of the objects it holds."""
     holders = [base, *(v for v in vars(base).values() if hasattr(v, "__dict__") and not isinstance(v, type))]
-    found: dict[int, tuple[Any, Any]] = {}
+    pairs: dict[int, tuple[Any, Any]] = {}
     for holder in holders:
         values = list(vars(holder).values())
         models = [v for v in values if isinstance(v, mujoco.MjModel)]
         datas = [v for v in values if isinstance(v, mujoco.MjData)]
         for model, data in zip(models, datas, strict=False):
-            found.setdefault(id(data), (model, data))
-    return list(found.values())
+            pairs.setdefault(id(data), (model, data))
+    return list(pairs.values())
 
 
 def held_env(base: Env) -> Env | None:
-    """The environment that this one holds and steps, if any (the ant of an ant maze)."""
+    """The environment that this one holds, if any, such as the ant of an ant maze."""
     return next((v for v in vars(base).values() if is_env(v)), None)
 
 
@@ -166,7 +165,7 @@ def _restore_simulation(model: Any, data: Any, state: State, prefix: str) -> Non
             getattr(model.opt, name)[:] = value
         else:
             setattr(model.opt, name, float(value))
-    mujoco.mj_resetData(model, data)  # else contact forces of the last episode would show through
+    mujoco.mj_resetData(model, data)  # else contact forces of the last episode would remain
     for name in STATE_FIELDS:
         value = state.arrays[f"{prefix}{name}"]
         if value.ndim:
@@ -190,5 +189,5 @@ def _takes_an_argument(method: Any) -> bool:
 
 
 def _only_observation(result: Any) -> Any:
-    """Some environments return ``(observation, info)`` from ``_get_obs``."""
+    """The observation; some environments return ``(observation, info)`` from ``_get_obs``."""
     return result[0] if isinstance(result, tuple) else result

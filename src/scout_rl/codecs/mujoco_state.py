@@ -1,4 +1,4 @@
-"""What makes the state of a MuJoCo simulation: fields of ``MjData`` and ``MjModel``, and their layout as a vector."""
+"""The state of a MuJoCo simulation: fields of ``MjData`` and ``MjModel``, and their layout as a vector."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MODEL_FIELDS = (
     "actuator_gainprm", "actuator_biasprm",
 )
 # fmt: on
-"""What environments change in the model while they run: placements, colours, randomised dynamics."""
+"""Fields of the model that environments change: placements, colours, randomised dynamics."""
 
 OPTION_FIELDS = ("gravity", "wind", "timestep", "density", "viscosity")
 
@@ -39,11 +39,11 @@ IDENTITY_FIELDS = (
     "geom_size", "jnt_axis", "jnt_range", "actuator_gear",
 )
 # fmt: on
-"""What makes two models the same one (floats compared in single precision)."""
+"""Two models are the same if these are equal (floats in single precision)."""
 
 
 def model_identity(model: Any) -> bytes:
-    """A hash of what makes a model this model; placements and dynamics parameters are no part of it."""
+    """A hash of ``IDENTITY_FIELDS`` and the model's sizes; placements and dynamics are not part of it."""
     digest = hashlib.sha256(repr([model.nq, model.nv, model.nu, model.na, model.nbody, model.nmocap]).encode())
     for name in IDENTITY_FIELDS:
         value = getattr(model, name)
@@ -53,10 +53,10 @@ def model_identity(model: Any) -> bytes:
 
 
 class Layout:
-    """Where each named array lies in the vector of ``mj_getState``: bits in rising order, read from MuJoCo itself.
+    """The place of each named array in the vector of ``mj_getState``, in the order of MuJoCo's bits.
 
-    ``fields`` are all of the integration state, or those on which a step of the environment depends. ``flat`` gives
-    each array one axis: the position of a single mocap body is [3], not [1, 3].
+    ``fields`` are the integration state, or the part on which a step of the environment depends. ``flat`` gives each
+    array one axis: the position of a single mocap body is [3], not [1, 3].
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Layout:
         data = mujoco.MjData(model) if data is None else data
         self.bits = sum(every[name] for name in fields)
         self.parts: dict[str, tuple[slice, tuple[int, ...], Any]] = {}
-        """Place in the vector, shape and type of every array that the model has."""
+        """Place in the vector, shape and type of every array of the model."""
         self.size = 0
         for name in sorted(fields, key=every.__getitem__):
             size = mujoco.mj_stateSize(model, every[name])
@@ -101,7 +101,7 @@ class Layout:
         return vector
 
     def restore(self, model: Any, data: Any, vector: NDArray[np.float64]) -> None:
-        """Put a vector back into a simulation, and compute from it what is derived."""
+        """Put a vector back into a simulation, and compute the derived quantities."""
         mujoco.mj_setState(model, data, vector, self.bits)
         mujoco.mj_forward(model, data)
         data.qacc_warmstart[:] = vector[self.parts["qacc_warmstart"][0]]  # mj_forward overwrote it

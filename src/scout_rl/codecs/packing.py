@@ -1,4 +1,4 @@
-"""Many states in one file: each distinct array once."""
+"""Many states in one file, each distinct array once."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from scout_rl.files.archive import Array, content_hash
 
 
 def pack_states(states: Sequence[State]) -> tuple[dict[str, Array], list[dict[str, Any]]]:
-    """The distinct arrays, and for every state its metadata with the key of each of its arrays."""
+    """The distinct arrays, and per state its metadata with the key of each array."""
     keys: dict[str, str] = {}
     arrays: dict[str, Array] = {}
     index = []
     for state in states:
         names = {}
-        held, meta = state.content()
-        for name, array in held.items():
+        content, meta = state.content()
+        for name, array in content.items():
             digest = content_hash({"": array}, {})
             if digest not in keys:
                 keys[digest] = f"array{len(keys)}"

@@ -1,7 +1,6 @@
-"""Does a restored episode start anew: its time limits and its wrappers?
+"""Do time limits and wrappers restart with a restored episode?
 
-Step counters are found, not known by name: whole numbers, on any wrapper or on the environment, that go up
-by one with every step.
+A step counter is any whole number, on a wrapper or on the environment, that rises by one with every step.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from scout_rl.files.archive import content_hash
 
 STEPS_WATCHED = 6
 LONGEST_LIMIT = 2000
-"""Steps that the check is ready to take to see a time limit fire."""
+"""Steps that the check takes at most until a time limit fires."""
 
 ACROSS_EPISODES = {
     "RecordEpisodeStatistics": {
@@ -32,7 +31,7 @@ ACROSS_EPISODES = {
     },
     "PassiveEnvChecker": {"_previous_data", "checked_data_reuse", "checked_reset", "checked_step"},
 }
-"""What Gymnasium's wrappers keep across episodes on purpose, and never show to the agent."""
+"""Attributes that Gymnasium's wrappers keep across episodes on purpose and never show to the agent."""
 
 
 class UnderTest(Protocol):
@@ -51,7 +50,7 @@ class UnderTest(Protocol):
 
 
 def check_time_limit(trial: UnderTest) -> tuple[str, str]:
-    """Status and text: every step counter has, after a restore, the value that it has after a reset."""
+    """Result and text: every step counter has the same value after a restore as after a reset."""
     counters, state = _find_counters(trial)
     if state is None:
         return "skipped", f"no episode lasted {STEPS_WATCHED} steps"
@@ -62,17 +61,17 @@ def check_time_limit(trial: UnderTest) -> tuple[str, str]:
         named = ", ".join(sorted(counters)) or "no step counter found"
         return "pass", f"restarted: {named}" if counters else named
     wrapper_names = {type(layer).__name__ for layer in layers(trial.env) if layer is not trial.env.unwrapped}
-    said = ", ".join(f"{name} is {value} after a restore" for name, value in late.items())
+    values = ", ".join(f"{name} is {value} after a restore" for name, value in late.items())
     if any(name.split(".")[0] in wrapper_names for name in late):
-        return "fail", said
+        return "fail", values
     from_reset, from_restore = _steps_to_truncation(trial, None), _steps_to_truncation(trial, state)
     if from_restore is not None and (from_reset is None or from_restore < from_reset):
-        return "fail", f"{said}: the episode is cut after {from_restore} steps, not {from_reset}"
-    return "note", f"{said}; no time limit was seen to depend on it"
+        return "fail", f"{values}: the episode is cut after {from_restore} steps, not {from_reset}"
+    return "note", f"{values}; no time limit was seen to depend on it"
 
 
 def check_wrappers(trial: UnderTest) -> tuple[str, str]:
-    """Status and text: two restores leave every wrapper the same; what stays different is named."""
+    """Result and text: every wrapper is the same after two restores, or the attributes that differ."""
     snapshots = []
     for disturbance in (5, 6):
         trial.disturb(trial.seed + 1000 * disturbance + disturbance)
@@ -86,7 +85,7 @@ def check_wrappers(trial: UnderTest) -> tuple[str, str]:
 
 
 def _find_counters(trial: UnderTest) -> tuple[dict[str, int], State | None]:
-    """Counters with their value after a reset, and a state late enough in an episode to tell."""
+    """Step counters with their value after a reset, and a state some steps into an episode."""
     for attempt in range(5):
         trial.env.reset(seed=trial.seed + 40 + attempt)
         rows = [_numbers(trial.env)]
@@ -109,12 +108,12 @@ def _rises_by_one(values: Sequence[int | None]) -> bool:
 def _numbers(env: Env) -> dict[str, int]:
     """The whole-number attributes of every layer and of the environments that the innermost holds."""
     held = [value for value in vars(env.unwrapped).values() if is_env(value)]
-    found = {}
-    for layer in [*layers(env), *held]:
-        for name, value in vars(layer).items():
-            if isinstance(value, int | np.integer) and not isinstance(value, bool):
-                found[f"{type(layer).__name__}.{name}"] = int(value)
-    return found
+    return {
+        f"{type(layer).__name__}.{name}": int(value)
+        for layer in [*layers(env), *held]
+        for name, value in vars(layer).items()
+        if isinstance(value, int | np.integer) and not isinstance(value, bool)
+    }
 
 
 def _steps_to_truncation(trial: UnderTest, state: State | None) -> int | None:
@@ -133,7 +132,7 @@ def _steps_to_truncation(trial: UnderTest, state: State | None) -> int | None:
 
 def _wrapper_attributes(env: Env) -> dict[str, str]:
     """A hash of every attribute of every wrapper."""
-    found = {}
+    hashes = {}
     for layer in list(layers(env))[:-1]:
         cls = type(layer)
         ignored = SKIPPED | {"env"} | ACROSS_EPISODES.get(cls.__name__, set())
@@ -141,5 +140,5 @@ def _wrapper_attributes(env: Env) -> dict[str, str]:
             if name not in ignored:
                 holder = types.SimpleNamespace(**{name: value})
                 captured = Capture(holder, packages={cls.__module__.split(".")[0]})
-                found[f"{cls.__name__}.{name}"] = content_hash(captured.arrays, captured.value)
-    return found
+                hashes[f"{cls.__name__}.{name}"] = content_hash(captured.arrays, captured.value)
+    return hashes

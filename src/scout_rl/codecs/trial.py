@@ -1,4 +1,4 @@
-"""One environment under test: its states, how the uninterrupted episode went on, and the checks made here."""
+"""One environment under test: its states, its uninterrupted episode, and the checks in this process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scout_rl.codecs import codec_for
 from scout_rl.codecs.attributes import readable
 from scout_rl.codecs.codec import Codec, Env, State, is_made, layers
 from scout_rl.codecs.compare import Difference, difference, different_arrays, flatten
-from scout_rl.codecs.replay import (
+from scout_rl.codecs.playback import (
     EnvSource,
     Playback,
     at_step,
@@ -28,12 +28,12 @@ from scout_rl.files.archive import Array, unpack_json
 
 
 class Trial:
-    """Rolls out, restores, compares; each finding becomes a check."""
+    """Rolls out, restores and compares; every comparison becomes a check."""
 
     def __init__(self, env: Any, codec: Codec | None, seed: int, n_states: int, horizon: int) -> None:
         self.source = EnvSource.of(env)
-        self.given = env if is_made(env) else None
-        self.env: Env = self.given if self.given is not None else self.source.make()  # type: ignore[misc]
+        self.users_env = is_made(env)
+        self.env: Env = env if self.users_env else self.source.make()  # type: ignore[misc]
         self.seed, self.horizon = seed, horizon
         self.seeds = [seed + 10 + i for i in range(n_states)]
         self.checks: list[Check] = []
@@ -44,7 +44,7 @@ class Trial:
         self._roll_out(codec)
 
     def _roll_out(self, codec: Codec | None) -> None:
-        """The states, how the uninterrupted episode goes on, and what the innermost environment showed."""
+        """Take the states, and record the uninterrupted episode from each."""
         with watching(self.env.unwrapped) as watched:
             observation, self.reset_info = self.env.reset(seed=self.seed)
             self.reset_form = flatten(observation)
@@ -60,20 +60,20 @@ class Trial:
             self.left_out: list[str] = getattr(self.codec, "left_out", lambda env: [])(self.env)
 
     def actions(self, seed: int, count: int | None = None) -> list[Any]:
-        """Random actions from a seed; as many as the horizon unless ``count`` says."""
+        """``count`` random actions from a seed; as many as the horizon by default."""
         return sample_actions(self.env, seed, self.horizon if count is None else count)
 
     def disturb(self, seed: int) -> None:
-        """Another episode, so that what a restore forgets is seen."""
+        """Play another episode, so that a restore that forgets something shows it."""
         self.env.reset(seed=seed)
         continue_play(self.env, {}, self.actions(seed, 2 + seed % 5))
 
-    def add(self, name: str, problem: str | None, fine: str, status: str = "fail") -> None:
-        """One more check: ``problem`` says what is wrong, None that it is ``fine``."""
-        self.checks.append(Check(name, status if problem else "pass", problem or fine))
+    def add(self, name: str, problem: str | None, fine: str) -> None:
+        """Add a check: it fails with the text ``problem``, or passes with the text ``fine``."""
+        self.checks.append(Check(name, "fail" if problem else "pass", problem or fine))
 
     def check_here(self) -> None:
-        """All checks but the one in a new process."""
+        """All checks except the one in a new process."""
         self.restored = [self._play_disturbed(i, 1) for i in range(len(self.states))]
         self._check_round_trip()
         self._check_restore_twice()
@@ -90,7 +90,7 @@ class Trial:
 
     @property
     def in_memory(self) -> str:
-        """What the states hold in memory alone, by name."""
+        """The names of what the states hold in memory only."""
         states = [state for state in self.states if state.memory is not None]
         return ", ".join(dict.fromkeys(name for state in states for name in state.unsaved or ("something",)))
 
@@ -104,7 +104,7 @@ class Trial:
             self.disturb(self.seed + 500 + index)
             self.codec.set_state(self.env, state)
             before, after = _readable(state), _readable(self.codec.get_state(self.env))
-            # What an episode adds to the object stays; an environment in this state never had it to read.
+            # An attribute that a later episode added stays. The state was read before it existed.
             later |= after.keys() - before.keys()
             changed = different_arrays(before, {n: a for n, a in after.items() if n in before})
             if changed and problem is None:
@@ -115,14 +115,14 @@ class Trial:
 
     def _check_restore_twice(self) -> None:
         for index in range(len(self.states)):
-            found = difference(self.restored[index], self._play_disturbed(index, 2))
-            if found is not None:
-                self.add("restore vs restore", f"state {index}, step {found}; {self._blame(index)}", "")
+            worst = difference(self.restored[index], self._play_disturbed(index, 2))
+            if worst is not None:
+                self.add("restore vs restore", f"state {index}, step {worst}; {self._blame(index)}", "")
                 return
         self.add("restore vs restore", None, f"equal in observation, reward and end over {self.horizon} steps")
 
     def _blame(self, index: int) -> str:
-        """The innermost layer at which two restores differ, and the arrays that differ in the state."""
+        """Why two restores differ: the wrapper that keeps something, or the arrays of the state."""
         for layer in reversed(list(layers(self.env))):
             plays = []
             for disturbance in (3, 4):
@@ -148,9 +148,9 @@ class Trial:
         fresh.reset(seed=self.seed + 77)
         problem = None
         for index, state in enumerate(self.states):
-            found = difference(self.restored[index], play(fresh, self.codec, state, self.actions(self.seeds[index])))
-            if found is not None and problem is None:
-                problem = f"another environment plays state {index} otherwise: step {found}"
+            worst = difference(self.restored[index], play(fresh, self.codec, state, self.actions(self.seeds[index])))
+            if worst is not None and problem is None:
+                problem = f"another environment plays state {index} otherwise: step {worst}"
         fresh.close()
         self.add("fresh environment", problem, "another environment plays the same")
 
@@ -166,13 +166,13 @@ class Trial:
                 pairs.append(({"goal": goal_of(state)}, {"goal": goal_of(now)}))
             original = {k[2:]: v for k, v in self.originals[index].items() if k.startswith("0/desired_goal")}
             if original:
-                now_seen = {k: v for k, v in flatten(observation).items() if k.startswith("desired_goal")}
-                pairs.append((original, now_seen))
+                restored = {k: v for k, v in flatten(observation).items() if k.startswith("desired_goal")}
+                pairs.append((original, restored))
             known = known or bool(pairs)
             for pair in pairs:
-                found = difference(*pair)
-                if found is not None and problem is None:
-                    problem = f"the goal of state {index} is not restored: {found}"
+                worst = difference(*pair)
+                if worst is not None and problem is None:
+                    problem = f"the goal of state {index} is not restored: {worst}"
         if not known:
             self.checks.append(Check("goal", "skipped", "this environment names no goal"))
         else:
@@ -180,10 +180,10 @@ class Trial:
 
     def _check_form(self) -> None:
         observation, info = self.codec.set_state(self.env, self.states[-1])
-        got = flatten(observation)
+        restored = flatten(observation)
         problem = None
-        for name in dict.fromkeys([*self.reset_form, *got]):
-            ours, theirs = got.get(name), self.reset_form.get(name)
+        for name in dict.fromkeys([*self.reset_form, *restored]):
+            ours, theirs = restored.get(name), self.reset_form.get(name)
             numbers = ours is not None and theirs is not None and ours.dtype.kind != "U"
             if ours is None or theirs is None or (numbers and _form(ours) != _form(theirs)):
                 problem = f"{name} is not of the form that reset() returns"
@@ -192,17 +192,17 @@ class Trial:
         if problem is None and getattr(self.codec, "exact", False):
             for stretch, state in zip(self.stretches, self.states, strict=True):
                 now, _ = self.codec.set_state(self.env.unwrapped, state)
-                found = difference(flatten(now), stretch.seen)
-                if found is not None and stretch.just_reset:
-                    note = f"reset() itself shows another observation than its state: {found}"
-                elif found is not None:
-                    problem = f"the observation of a state is not the original's: {found}"
+                worst = difference(flatten(now), stretch.observation)
+                if worst is not None and stretch.just_reset:
+                    note = f"reset() itself shows another observation than its state: {worst}"
+                elif worst is not None:
+                    problem = f"the observation of a state is not the original's: {worst}"
         self.add("observation", problem, "observation and info as from reset()")
         if problem is None and note:
             self.checks[-1] = Check("observation", "note", note)
 
     def drift(self) -> Drift:
-        """Restored against uninterrupted, over the steps that both took; time limits are meant to differ."""
+        """Restored against uninterrupted, over the steps of both; truncation is left out, for time limits restart."""
         start: Difference | None = None
         after: Difference | None = None
         for ours, theirs in zip(self.restored, self.originals, strict=True):
@@ -212,17 +212,17 @@ class Trial:
         return Drift(start, after, self.horizon)
 
     def verdict(self) -> Verdict:
-        """What was found."""
+        """All checks and the drift."""
         return Verdict(self.source.name, type(self.codec).__name__, tuple(self.checks), self.drift())
 
     def close(self) -> None:
         """Close the environment if it was made here."""
-        if self.given is None:
+        if not self.users_env:
             self.env.close()
 
 
 def _readable(state: State) -> dict[str, Array]:
-    """The arrays of a state with its JSON part taken apart, so that a difference has a name."""
+    """The arrays of a state, with one text per attribute of its JSON part, so that a difference has a name."""
     arrays = dict(state.arrays)
     if "attributes" in arrays:
         captured = readable(unpack_json(arrays.pop("attributes")))

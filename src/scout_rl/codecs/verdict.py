@@ -1,4 +1,4 @@
-"""What a verification found, as a value that reads as a report."""
+"""The result of a verification; its ``str()`` is a report."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from scout_rl.codecs.compare import Difference
 
 
 class Check(NamedTuple):
-    """One thing that was checked: ``status`` is pass, fail, note or skipped."""
+    """One check: ``result`` is pass, fail, note or skipped."""
 
     name: str
-    status: str
+    result: str
     text: str
 
 
 class Drift(NamedTuple):
-    """How far a restored episode is from the uninterrupted one: at the restore, and in the steps after."""
+    """How far a restored episode is from the uninterrupted one, at the restore and after it."""
 
     at_restore: Difference | None
     after: Difference | None
@@ -33,7 +33,7 @@ class Drift(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What ``verify_codec`` found. ``ok``: no check failed; ``str()`` is the readable report."""
+    """What ``verify_codec`` returns."""
 
     env: str
     codec: str
@@ -48,14 +48,14 @@ class Verdict:
     @property
     def failed(self) -> tuple[str, ...]:
         """The names of the checks that failed."""
-        return tuple(check.name for check in self.checks if check.status == "fail")
+        return tuple(check.name for check in self.checks if check.result == "fail")
 
     def check(self, name: str) -> Check:
         """The check of that name."""
         return next(check for check in self.checks if check.name == name)
 
     def __str__(self) -> str:
-        said = "restores exactly" if self.ok else f"does NOT restore: {', '.join(self.failed)}"
-        lines = [f"{self.env} ({self.codec}) {said}"]
-        lines += [f"  {c.status:<8}{c.name:<20}{c.text}" for c in self.checks]
+        summary = "restores exactly" if self.ok else f"does NOT restore: {', '.join(self.failed)}"
+        lines = [f"{self.env} ({self.codec}) {summary}"]
+        lines += [f"  {c.result:<8}{c.name:<20}{c.text}" for c in self.checks]
         return "\n".join([*lines, f"  drift from the uninterrupted original: {self.drift}"])

@@ -1,4 +1,4 @@
-"""Does a codec restore an environment exactly? A verdict that says what was checked and names what drifts."""
+"""Does a codec restore an environment exactly? The verdict lists the checks and names what drifts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from scout_rl.codecs.codec import Codec
 from scout_rl.codecs.compare import difference
-from scout_rl.codecs.replay import Job, codec_reference, play_in_new_process
+from scout_rl.codecs.playback import Job, codec_reference, play_in_new_process
 from scout_rl.codecs.trial import Trial
 from scout_rl.codecs.verdict import Check, Drift, Verdict
 
@@ -26,7 +26,7 @@ def verify_codec(
     """Check that restoring states of ``env`` is exact.
 
     ``env`` is an id, a pair (id, keyword arguments), a function that makes it, or the environment itself.
-    ``n_states`` states of a random rollout are restored and followed for ``horizon`` random actions.
+    ``n_states`` states of a random rollout are restored and played on with ``horizon`` random actions each.
     """
     (verdict,) = verify_codecs([env], codec, seed=seed, n_states=n_states, horizon=horizon, new_process=new_process)
     return verdict
@@ -41,7 +41,7 @@ def verify_codecs(
     horizon: int = 10,
     new_process: bool = True,
 ) -> list[Verdict]:
-    """:func:`verify_codec` for several environments; one new process plays the states of all of them."""
+    """:func:`verify_codec` for several environments, with one new process for all."""
     trials = [Trial(env, codec, seed, n_states, horizon) for env in envs]
     for trial in trials:
         trial.check_here()
@@ -53,7 +53,7 @@ def verify_codecs(
 
 
 def verify_codec_main(env_id: str, kwargs: Mapping[str, Any] | None = None) -> int:
-    """Print the verdict on a registered environment; the exit status is 0 where it restores exactly."""
+    """Print the verdict on a registered environment; return the exit code, 0 if it restores exactly."""
     from gymnasium.error import Error
 
     try:
@@ -66,7 +66,7 @@ def verify_codec_main(env_id: str, kwargs: Mapping[str, Any] | None = None) -> i
 
 
 def _check_new_process(trials: Sequence[Trial]) -> None:
-    able: list[tuple[Trial, Job]] = []
+    jobs: list[tuple[Trial, Job]] = []
     for trial in trials:
         codec = codec_reference(trial.codec)
         if trial.in_memory:
@@ -77,15 +77,15 @@ def _check_new_process(trials: Sequence[Trial]) -> None:
             trial.checks.append(Check("new process", "skipped", why))
         else:
             job = Job(trial.source.reference, codec, trial.states, trial.seeds, trial.horizon)
-            able.append((trial, job))
-    results = play_in_new_process([job for _, job in able]) if able else []
-    for (trial, _), result in zip(able, results, strict=True):
+            jobs.append((trial, job))
+    results = play_in_new_process([job for _, job in jobs]) if jobs else []
+    for (trial, _), result in zip(jobs, results, strict=True):
         problem: str | None = None
         if isinstance(result, str):
             problem = f"the new process failed: {result}"
         else:
             for index, (ours, theirs) in enumerate(zip(trial.restored, result, strict=True)):
-                found = difference(ours, theirs)
-                if found is not None and problem is None:
-                    problem = f"a new process plays state {index} otherwise: step {found}"
+                worst = difference(ours, theirs)
+                if worst is not None and problem is None:
+                    problem = f"a new process plays state {index} otherwise: step {worst}"
         trial.add("new process", problem, "a new process plays the same")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 from rich.console import Console
 
+from scout_rl.files.refusal import Refusal
+
 if TYPE_CHECKING:
     from scout_rl.bench.campaign.engine import Engine
     from scout_rl.bench.campaign.file import Campaign, PlannedRun
@@ -62,12 +64,12 @@ def campaign(
 
     for name, value, least in (("threads", threads, 1), ("workers", workers, 0), ("next", next, 0)):
         if value < least:
-            raise ValueError(f"--{name} is {value}, but must be at least {least}")
+            raise Refusal(f"--{name} is {value}, but must be at least {least}")
     console = Console()
     plan = load(file, out)
     store, pack = open_store(out), pack or plan.pack
     if "://" in out and any(getattr(run.config, "ladder_from", "") for run in plan.runs):
-        raise ValueError(f"{file} takes ladders from other runs, which needs a folder as --out, not {out}")
+        raise Refusal(f"{file} takes ladders from other runs, which needs a folder as --out, not {out}")
     if retry:
         for run in plan.runs:
             forget_failures(run, store)
@@ -151,7 +153,7 @@ def _engine(key: str, out: str, address: str | None, workers: int, threads: int,
     if key == "ray":
         return RayEngine(out, address, threads, memory or MEMORY_PER_RUN)
     if address is not None:
-        raise ValueError(f"--address {address} is of a Ray cluster: add --engine ray")
+        raise Refusal(f"--address {address} is of a Ray cluster: add --engine ray")
     return Pool(out, workers or n_workers(threads, memory or MEMORY_PER_RUN), threads)
 
 

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import tyro
 
+from scout_rl.files.refusal import Refusal
+
 
 def verify_codec(
     env_id: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV_ID")], /, *, kwargs: str = "{}"
@@ -23,9 +25,9 @@ def verify_codec(
     try:
         arguments = json.loads(kwargs)
     except ValueError as error:
-        raise ValueError(f"--kwargs is no JSON: {error}") from error
+        raise Refusal(f"--kwargs is no JSON: {error}") from error
     if not isinstance(arguments, dict):
-        raise ValueError(f"--kwargs must be a JSON object, not {kwargs}")
+        raise Refusal(f"--kwargs must be a JSON object, not {kwargs}")
     return verify_codec_main(env_id, arguments)
 
 

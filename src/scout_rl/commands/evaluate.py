@@ -10,6 +10,8 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from scout_rl.files.refusal import Refusal
+
 if TYPE_CHECKING:
     from scout_rl.bench.rollouts.evaluate import Evaluation
     from scout_rl.bench.run.trained import Trained
@@ -44,7 +46,7 @@ def evaluate(
     """
     console = Console()
     if video is None and (context or level != (0,)):
-        raise ValueError("--context and --level choose what a --video shows; all held-out contexts are evaluated")
+        raise Refusal("--context and --level choose what a --video shows; all held-out contexts are evaluated")
     if video is not None:
         from scout_rl.bench.rollouts.video import check_path
 
@@ -184,9 +186,9 @@ def _check_cells(run: Trained, contexts: tuple[int, ...], levels: tuple[int, ...
     ):
         for value in values:
             if not 0 <= value < n:
-                raise ValueError(f"{what} {value} is not one of this run's: 0..{n - 1}")
+                raise Refusal(f"{what} {value} is not one of this run's: 0..{n - 1}")
     if not levels:
-        raise ValueError("a video needs at least one level")
+        raise Refusal("a video needs at least one level")
 
 
 def _film(

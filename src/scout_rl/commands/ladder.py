@@ -15,6 +15,7 @@ from rich.table import Table
 from scout_rl.bench.ladders import SOURCES, require_ladder
 from scout_rl.bench.settings.settings import Setting
 from scout_rl.bench.settings.settings import setting as setting_of
+from scout_rl.files.refusal import Refusal
 
 if TYPE_CHECKING:
     from scout_rl.bench.families.family import Family, States
@@ -70,9 +71,9 @@ def ladder(
     part = bank.train
     for x in contexts:
         if not 0 <= x < len(part):
-            raise ValueError(f"context {x} is not a training context of {setting!r}: 0..{len(part) - 1}")
+            raise Refusal(f"context {x} is not a training context of {setting!r}: 0..{len(part) - 1}")
     if levels < 0:
-        raise ValueError(f"levels is {levels}, but cannot be negative")
+        raise Refusal(f"levels is {levels}, but cannot be negative")
     picked = list(contexts) or list(range(len(part)))
     arrays = {name: array[picked] for name, array in part.contexts.items()}
     starts = _starts(console, chosen, bank, picked, ladder, levels or chosen.n_levels, ladder_from, ladder_fallback)
@@ -217,4 +218,4 @@ def _make_folder(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ValueError(f"{out} cannot be written: {error.strerror}") from error
+        raise Refusal(f"{out} cannot be written: {error.strerror}") from error

@@ -9,6 +9,8 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from scout_rl.files.refusal import Refusal
+
 Records = Annotated[
     tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUNS [RUNS ...]", help_behavior_hint="")
 ]
@@ -34,7 +36,7 @@ def report(
     from scout_rl.report.read.runs import find
 
     if not runs:
-        raise ValueError("no records were named")
+        raise Refusal("no records were named")
     records = find(runs)
     columns = TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
@@ -57,7 +59,7 @@ def diagnose(runs: Records, /, *, groups: Path | None = None) -> int:
     from scout_rl.report.read.runs import find, load
 
     if not runs:
-        raise ValueError("no records were named")
+        raise Refusal("no records were named")
     records = find(runs)
     judged = False
     for i, path in enumerate(records):
@@ -68,7 +70,7 @@ def diagnose(runs: Records, /, *, groups: Path | None = None) -> int:
             sentences = [f"{path} holds no closed window yet: there is nothing to diagnose."]
         print(("\n" if i else "") + "\n".join(sentences), flush=True)
     if not judged:
-        raise ValueError(f"none of the {len(records)} runs holds a closed window yet: there is nothing to diagnose")
+        raise Refusal(f"none of the {len(records)} runs holds a closed window yet: there is nothing to diagnose")
     return 0
 
 
@@ -76,4 +78,4 @@ def _require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError as missing:
-        raise ValueError("the report draws with matplotlib: pip install 'scout-rl[cli,plot]'") from missing
+        raise Refusal("the report draws with matplotlib: pip install 'scout-rl[cli,plot]'") from missing

@@ -16,7 +16,8 @@ from rich.table import Table
 from scout_rl import rules
 from scout_rl.bench.run.signals import undisturbed
 from scout_rl.commands.interrupts import end_quietly
-from scout_rl.simulate import SCENARIOS, Run, annealing_sweep, check_proposition, play, rule_for
+from scout_rl.files.refusal import Refusal
+from scout_rl.simulate import SCENARIOS, SimulatedRun, annealing_sweep, check_proposition, play, rule_for
 from scout_rl.simulate.scenarios import Scenario
 from scout_rl.simulate.view import draw, summarise, table, write_data
 
@@ -51,7 +52,7 @@ def simulate(
     keys = list(rule) or list(rules.RULES)
     _check(keys, list(rules.RULES), "rule")
     if seeds < 1 or workers < 1:
-        raise ValueError(f"seeds={seeds} and workers={workers} must be at least 1")
+        raise Refusal(f"seeds={seeds} and workers={workers} must be at least 1")
     out.mkdir(parents=True, exist_ok=True)
     console = Console()
     played = [SCENARIOS[name]() for name in names if name != "proposition"]
@@ -73,24 +74,24 @@ def simulate(
 def _check(names: list[str], known: list[str], what: str) -> None:
     for name in names:
         if name not in known:
-            raise ValueError(f"there is no {what} {name!r}; there are {', '.join(known)}")
+            raise Refusal(f"there is no {what} {name!r}; there are {', '.join(known)}")
 
 
-def _play_one(key: str, name: str, seeds: int, seed: int) -> Run:
+def _play_one(key: str, name: str, seeds: int, seed: int) -> SimulatedRun:
     scenario = SCENARIOS[name]()
     return play(rule_for(key, scenario), scenario, seeds=seeds, seed=seed)
 
 
-def _sweep(name: str, seeds: int) -> list[tuple[float, Run]]:
+def _sweep(name: str, seeds: int) -> list[tuple[float, SimulatedRun]]:
     return annealing_sweep(SCENARIOS[name](), seeds=seeds)
 
 
 def _play_all(
     played: list[Scenario], keys: list[str], seeds: int, seed: int, workers: int, sweep: bool, console: Console
-) -> tuple[dict[tuple[str, str], Run], dict[str, list[tuple[float, Run]]]]:
-    """Play every (scenario, rule) as a task of a process pool, with a progress bar."""
-    runs: dict[tuple[str, str], Run] = {}
-    sweeps: dict[str, list[tuple[float, Run]]] = {}
+) -> tuple[dict[tuple[str, str], SimulatedRun], dict[str, list[tuple[float, SimulatedRun]]]]:
+    """Every (scenario, rule) as one task of a process pool, with a progress bar."""
+    runs: dict[tuple[str, str], SimulatedRun] = {}
+    sweeps: dict[str, list[tuple[float, SimulatedRun]]] = {}
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total} runs")
     with (
         Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as bar,
@@ -124,7 +125,7 @@ def _cancel_on_error(pool: ProcessPoolExecutor) -> Iterator[None]:
         raise
 
 
-def _show(console: Console, scenario: Scenario, runs: list[Run]) -> None:
+def _show(console: Console, scenario: Scenario, runs: list[SimulatedRun]) -> None:
     header, rows = table(scenario, runs)
     shown = Table(title=f"{scenario.key}: {scenario.about}", title_justify="left")
     for i, name in enumerate(header):
@@ -140,7 +141,7 @@ def _show(console: Console, scenario: Scenario, runs: list[Run]) -> None:
     )
 
 
-def _show_sweep(console: Console, scenario: Scenario, sweep: list[tuple[float, Run]]) -> None:
+def _show_sweep(console: Console, scenario: Scenario, sweep: list[tuple[float, SimulatedRun]]) -> None:
     shown = Table(title=f"{scenario.key}: global annealing at other lengths", title_justify="left")
     for name in ("share of the budget", "worst group [95%]", *scenario.group_names, "solved"):
         shown.add_column(name, justify="right")

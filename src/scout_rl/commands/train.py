@@ -92,7 +92,7 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
         from scout_rl.bench.run.path import run_name
 
         if setting != named:
-            raise ValueError(f"the setting is {setting!r}, but its flags were taken from {named!r}: put SETTING first")
+            raise Refusal(f"the setting is {setting!r}, but its flags were taken from {named!r}: put SETTING first")
         changed = {
             name: value
             for name, value in constants.constants().items()  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The shell that people use: draw cells, report outcomes, save and go on; the picture of its records."""
+"""What people use: `Curriculum` draws cells, takes outcomes, saves and continues; `picture` draws its records."""
 
 from scout_rl.curriculum.curriculum import Curriculum
 

@@ -1,4 +1,4 @@
-"""What a caller reports, checked before anything changes: every refusal names the offending entry."""
+"""Check what a caller reports before anything changes. Errors name the wrong entry."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from scout_rl.files.refusal import Refusal
 from scout_rl.rules.cells import Cells, Outcomes
 
 if TYPE_CHECKING:
@@ -16,37 +17,37 @@ if TYPE_CHECKING:
 
 
 def whole_number(value: Any, name: str) -> int:
-    """Return ``value`` as an int; refuse what is not one (True is not a count)."""
+    """Return ``value`` as an int; refuse anything else, also True and False."""
     if isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} is {value!r}, but must be a whole number")
+        raise Refusal(f"{name} is {value!r}, but must be a whole number")
     try:
         return operator.index(value)
     except TypeError:
-        raise ValueError(f"{name} is {value!r}, but must be a whole number") from None
+        raise Refusal(f"{name} is {value!r}, but must be a whole number") from None
 
 
 def check(curriculum: Curriculum, cells: Cells, success: ArrayLike, signal: ArrayLike | None) -> Outcomes:
-    """Return the outcomes as arrays of one length, or raise a ``ValueError`` that names the entry."""
+    """Return the outcomes as arrays of one length."""
     if not (isinstance(cells, tuple) and len(cells) == 2):
-        raise ValueError("cells must be Cells(context, level), as assign returns them")
+        raise Refusal("cells must be Cells(context, level), as assign returns them")
     context = _index(cells[0], "context", curriculum.n_contexts)
     level = _index(cells[1], "level", curriculum.n_levels)
     if len(level) != len(context):
-        raise ValueError(f"there are {len(context)} contexts but {len(level)} levels")
+        raise Refusal(f"there are {len(context)} contexts but {len(level)} levels")
     outcome = _binary(success)
     if outcome.shape != context.shape:
-        raise ValueError(f"success has shape {outcome.shape}, but there are {len(context)} cells")
+        raise Refusal(f"success has shape {outcome.shape}, but there are {len(context)} cells")
     return Outcomes(context, level, outcome, _signal(curriculum, signal, context.shape), np.ones(len(context), bool))
 
 
 def evaluation(window: int, outcomes: ArrayLike, group: Sequence[object] | None) -> dict[str, Any]:
-    """The row of a held-out evaluation after ``window`` windows: success over all contexts and by group."""
+    """The row of a held-out evaluation after ``window`` windows: success of all contexts and by group."""
     success = _binary(outcomes, "outcomes")
     if success.ndim != 1 or not len(success):
-        raise ValueError(f"outcomes has shape {success.shape}, but must be one flat list with one per held-out context")
+        raise Refusal(f"outcomes has shape {success.shape}, but must be one flat list with one per held-out context")
     labels = ["all"] * len(success) if group is None else [str(name) for name in group]
     if len(labels) != len(success):
-        raise ValueError(f"group names {len(labels)} contexts, but there are {len(success)} outcomes")
+        raise Refusal(f"group names {len(labels)} contexts, but there are {len(success)} outcomes")
     groups = {name: float(success[[label == name for label in labels]].mean()) for name in dict.fromkeys(labels)}
     return {
         "window": window,
@@ -60,16 +61,16 @@ def _index(values: ArrayLike, name: str, n: int) -> NDArray[np.int64]:
     try:
         array = np.asarray(values)
     except ValueError:
-        raise ValueError(f"{name} is ragged; it must be one flat list of whole numbers") from None
+        raise Refusal(f"{name} is ragged; it must be one flat list of whole numbers") from None
     if array.ndim != 1:
-        raise ValueError(f"{name} has shape {array.shape}, but must be one flat list")
+        raise Refusal(f"{name} has shape {array.shape}, but must be one flat list")
     if array.dtype.kind not in "iu":
         if array.size == 0:
             return np.zeros(0, np.int64)
-        raise ValueError(f"{name} has type {array.dtype}, but must hold whole numbers")
+        raise Refusal(f"{name} has type {array.dtype}, but must hold whole numbers")
     if array.size and (array.min() < 0 or array.max() >= n):
         entry = int(np.argmax((array < 0) | (array >= n)))
-        raise ValueError(f"{name}[{entry}] is {array[entry]}, but there are {n}: 0..{n - 1}")
+        raise Refusal(f"{name}[{entry}] is {array[entry]}, but there are {n}: 0..{n - 1}")
     return array.astype(np.int64, copy=False)
 
 
@@ -77,41 +78,41 @@ def _binary(success: ArrayLike, name: str = "success") -> NDArray[np.bool_]:
     try:
         array = np.asarray(success)
     except ValueError:
-        raise ValueError(f"{name} is ragged; it must be one flat list of booleans") from None
+        raise Refusal(f"{name} is ragged; it must be one flat list of booleans") from None
     if array.dtype == bool:
         return array
     if array.dtype.kind not in "iuf":
         if array.size == 0:
             return np.zeros(array.shape, bool)
-        raise ValueError(f"{name} has type {array.dtype}, but must be boolean or 0/1")
+        raise Refusal(f"{name} has type {array.dtype}, but must be boolean or 0/1")
     binary: NDArray[np.bool_] = array == 1
     wrong = ~(binary | (array == 0))
     if wrong.any():
         entry = np.unravel_index(int(np.argmax(wrong)), array.shape)
         place = ", ".join(str(i) for i in entry)
-        raise ValueError(f"{name}[{place}] is {array[entry]}, but must be boolean or 0/1")
+        raise Refusal(f"{name}[{place}] is {array[entry]}, but must be boolean or 0/1")
     return binary
 
 
 def _signal(curriculum: Curriculum, signal: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.float64]:
     if signal is None:
         if curriculum.rule.needs_signal and shape != (0,):
-            raise ValueError(f"{curriculum.rule.key} needs the learner's signal for every outcome; signal is missing")
+            raise Refusal(f"{curriculum.rule.key} needs the learner's signal for every outcome; signal is missing")
         return np.zeros(shape)
     try:
         array = np.asarray(signal, dtype=np.float64)
     except (ValueError, TypeError):
-        raise ValueError("signal must be one flat list of numbers") from None
+        raise Refusal("signal must be one flat list of numbers") from None
     if array.shape != shape:
-        raise ValueError(f"signal has shape {array.shape}, but there are {shape[0]} cells")
+        raise Refusal(f"signal has shape {array.shape}, but there are {shape[0]} cells")
     if not np.isfinite(array).all():
         entry = int(np.argmin(np.isfinite(array)))
-        raise ValueError(f"signal[{entry}] is {array[entry]}, but must be finite")
+        raise Refusal(f"signal[{entry}] is {array[entry]}, but must be finite")
     return array
 
 
-class One(NamedTuple):
-    """One checked outcome, waiting for its window."""
+class Outcome(NamedTuple):
+    """One checked outcome."""
 
     context: int
     level: int
@@ -119,8 +120,8 @@ class One(NamedTuple):
     signal: float
 
 
-def check_one(curriculum: Curriculum, context: Any, level: Any, success: Any, signal: Any) -> One:
-    """Check a single outcome: quickly where it is plain Python, else (and for the sentence) as a list of one."""
+def check_one(curriculum: Curriculum, context: Any, level: Any, success: Any, signal: Any) -> Outcome:
+    """Check a single outcome: quickly if it is plain Python and right, else as a list of one."""
     if (
         type(context) is int
         and type(level) is int
@@ -130,13 +131,13 @@ def check_one(curriculum: Curriculum, context: Any, level: Any, success: Any, si
         and signal is None
         and not curriculum.rule.needs_signal
     ):
-        return One(context, level, bool(success), 0.0)
+        return Outcome(context, level, bool(success), 0.0)
     cells = Cells(np.asarray([context]), np.asarray([level]))
     checked = check(curriculum, cells, [success], None if signal is None else [signal])
-    return One(*(column[0].item() for column in checked[:4]))
+    return Outcome(*(column[0].item() for column in checked[:4]))
 
 
-def gathered(outcomes: Sequence[One]) -> Outcomes:
+def gathered(outcomes: Sequence[Outcome]) -> Outcomes:
     """Single outcomes as the arrays of one window."""
     context, level, success, signal = zip(*outcomes, strict=True) if outcomes else ((), (), (), ())
     return Outcomes(
@@ -149,18 +150,16 @@ def gathered(outcomes: Sequence[One]) -> Outcomes:
 
 
 def joined(first: Outcomes, second: Outcomes) -> Outcomes:
-    """Both, in order."""
+    """The outcomes of both, in order."""
     return Outcomes(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
 
 
 def row(window: int, outcomes: Outcomes) -> dict[str, Any]:
     """The window's row in the records."""
-    out: dict[str, Any] = {
+    return {
         "window": window,
         "context": outcomes.context.tolist(),
         "level": outcomes.level.tolist(),
         "success": outcomes.success.astype(int).tolist(),
+        **({"signal": outcomes.signal.tolist()} if outcomes.signal.any() else {}),
     }
-    if outcomes.signal.any():
-        out["signal"] = outcomes.signal.tolist()
-    return out

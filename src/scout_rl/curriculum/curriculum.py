@@ -1,4 +1,4 @@
-"""`Curriculum`: the shell that people use. It owns the generator, the window counter and the records."""
+"""`Curriculum` owns the rule's state, the random generator, the window counter and the records."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ log = logging.getLogger("scout_rl")
 
 MOVES = {-1: "advance", 1: "retreat", -2: "antistall"}
 LONG_WAIT = 500
-"""Windows before anything can move that are worth a warning."""
+"""More windows than this before the first possible move give a warning."""
 EVENTS_KEPT = 100_000
 STREAM = 0x5C0B7
-"""Sets the cells' random numbers apart from those of ``default_rng(seed)``, which environments and users draw from."""
+"""Makes the cells' random numbers differ from those of ``default_rng(seed)``, which environments and users draw."""
 
 
 class Curriculum:
@@ -37,10 +37,10 @@ class Curriculum:
     >>> cells = curriculum.assign(16)
     >>> events = curriculum.report(cells, success=[True] * 16)
 
-    Same seed and same reports give the same assignments. They are drawn from ``generator``, whose numbers are not those
-    of ``np.random.default_rng(seed)``, so an environment with the same seed does not move in step with it. ``window``
-    is how many outcomes close a window when they come one at a time through `record`; `report` closes one by itself.
-    ``name`` is what ``scout report`` calls the run's condition: runs of one name differ in their seed alone.
+    The same seed and the same reports give the same assignments. Their random numbers are not those of
+    ``np.random.default_rng(seed)``, so they are independent of an environment with the same seed. ``window`` outcomes
+    of `record` close a window; a call of `report` always closes one. ``name`` is what ``scout report`` calls the run's
+    condition: runs of one name differ only in their seed.
     """
 
     def __init__(
@@ -71,15 +71,15 @@ class Curriculum:
         self.evaluated: int | None = None
         """Windows closed at the last `evaluation`."""
         self.events: deque[Event] = deque(maxlen=EVENTS_KEPT)
-        """The moves of this process, the newest last."""
+        """The moves in this process, the newest last."""
         self.process = os.getpid()
-        """Where it was made: a copy in another process would learn of its own outcomes only."""
+        """The process that made it: a copy in another process would miss the outcomes reported here."""
         self.generator = np.random.Generator(np.random.PCG64([self.seed, STREAM]))
-        """What cells are drawn with; part of the state dict."""
+        """Draws the cells; part of the state dict."""
         self.digest = ""
-        """Of all outcomes so far, in order: tells whether records and a checkpoint belong together."""
+        """A hash of all outcomes so far, in order. It tells whether records and a checkpoint belong together."""
         self._cumulative: tuple[NDArray[np.float64], int] | None = None
-        self._waiting: list[outcome_checks.One] = []
+        self._waiting: list[outcome_checks.Outcome] = []
         self._config = snapshot.config(self)
         self._records = None if log_dir is None else RecordWriter(log_dir, self._config)
         self._say_what_to_expect()
@@ -93,12 +93,12 @@ class Curriculum:
         cumulative, last = self._cumulated()
         drawn = np.searchsorted(cumulative, self.generator.random(n) * cumulative[-1], side="right")
         index = np.minimum(drawn, last)
-        if len(cumulative) == self.n_contexts:  # a frontier rule: one active cell a context
+        if len(cumulative) == self.n_contexts:  # a frontier rule: one active cell per context
             return Cells(index, self.rule.frontier(self.state)[index].astype(np.int64))  # type: ignore[index]
         return Cells(*divmod(index, self.n_levels))
 
     def assign_one(self) -> tuple[int, int]:
-        """Draw one cell, (context, level): the same as ``assign(1)``, in a third of its time."""
+        """Draw one cell, (context, level), like ``assign(1)`` in a third of the time."""
         cumulative, last = self._cumulated()
         index = min(int(cumulative.searchsorted(self.generator.random() * cumulative[-1], side="right")), last)
         if len(cumulative) == self.n_contexts:
@@ -106,26 +106,26 @@ class Curriculum:
         return divmod(index, self.n_levels)
 
     def report(self, cells: Cells, success: ArrayLike, signal: ArrayLike | None = None) -> list[Event]:
-        """Close a window with these outcomes; return who moved. The cells need not be the assigned ones."""
+        """Close a window with these outcomes; return the moves. The cells need not be the assigned ones."""
         checked = outcome_checks.check(self, cells, success, signal)
         if self._waiting:
             checked = outcome_checks.joined(outcome_checks.gathered(self._waiting), checked)
         return self._close(checked)
 
     def record(self, context: int, level: int, success: Any, signal: float | None = None) -> list[Event]:
-        """Take one outcome; every ``window``-th closes a window and returns who moved."""
-        one = outcome_checks.check_one(self, context, level, success, signal)
+        """Take one outcome; every ``window``-th closes a window and returns the moves."""
+        outcome = outcome_checks.check_one(self, context, level, success, signal)
         if len(self._waiting) + 1 < self.window:
-            self._waiting.append(one)
+            self._waiting.append(outcome)
             return []
-        return self._close(outcome_checks.gathered([*self._waiting, one]))
+        return self._close(outcome_checks.gathered([*self._waiting, outcome]))
 
     def evaluation(self, outcomes: ArrayLike, group: Sequence[object] | None = None) -> dict[str, float]:
         """Take the outcome, 0 or 1, of every held-out context from the target start; return success by group.
 
-        ``group`` names the group of each context; without it there is one, ``all``. Play the same contexts in the same
-        order every time, at most once per window. The row goes into ``evaluations.jsonl`` in ``log_dir``, from which
-        ``scout report`` compares runs.
+        ``group`` names the group of each context; the default is one group, ``all``. Play the same contexts in the same
+        order every time, at most once per window. The row goes into ``evaluations.jsonl`` in ``log_dir``. From these
+        rows ``scout report`` compares runs.
         """
         row = outcome_checks.evaluation(self.windows, outcomes, group)
         require(self.evaluated != self.windows, f"there is an evaluation after {self.windows} windows already")
@@ -149,21 +149,21 @@ class Curriculum:
 
     @property
     def reasons(self) -> list[str] | None:
-        """One word per context: what the last window did with it, or why it is not moving (docs/concepts.md)."""
+        """One word per context: its move in the last window, or why it did not move (docs/concepts.md)."""
         status = self.rule.status(self.state)
         return None if status is None else [Status(s).name.lower() for s in status.tolist()]
 
     @property
     def windows_before_a_move(self) -> int | None:
-        """About how many windows pass before any frontier can move: rows * evidence gate / window."""
+        """About how many windows pass before a frontier can move: rows * evidence gate / window."""
         gate = self.rule.evidence_gate
         rows = self.state.statistics.success.shape[0]
         return None if gate is None else math.ceil(rows * gate / self.window)
 
     def __repr__(self) -> str:
-        at = "" if self.frontier is None else f", mean frontier {self.frontier.mean():.2f}"
+        frontier = "" if self.frontier is None else f", mean frontier {self.frontier.mean():.2f}"
         size = f"{self.n_contexts} contexts x {self.n_levels} levels"
-        return f"<Curriculum {self.rule.key}: {size}, window {self.windows}{at}>"
+        return f"<Curriculum {self.rule.key}: {size}, window {self.windows}{frontier}>"
 
     # -- saving ----------------------------------------------------------------------------------------------------
 
@@ -172,13 +172,13 @@ class Curriculum:
         return snapshot.take(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue exactly from a ``state_dict``; one of another rule, shape or version is refused."""
+        """Continue exactly from a ``state_dict``; another rule, shape or version is refused."""
         restored = snapshot.read(self, state_dict)
         if self._records is not None:
             snapshot.check_digest(self._records, restored)
             self._records.cut(restored.windows)
-            known = restored.windows if restored.evaluated is None else restored.evaluated
-            self._records.evaluations.cut(known + 1)
+            last_evaluation = restored.windows if restored.evaluated is None else restored.evaluated
+            self._records.evaluations.cut(last_evaluation + 1)
             snapshot.check_records(self._records, restored.windows)
         self.state, self._waiting, self.windows = restored.state, restored.waiting, restored.windows
         self.digest, self.evaluated = restored.digest, restored.evaluated
@@ -186,7 +186,7 @@ class Curriculum:
         self._cumulative = None
 
     def sync(self) -> None:
-        """Have every record on the disk, before a checkpoint is that knows of them; `save` does it by itself."""
+        """Flush all records to the disk. Call it before you write a checkpoint; `save` does it itself."""
         if self._records is not None:
             self._records.sync()
 
@@ -204,9 +204,9 @@ class Curriculum:
     def _cumulated(self) -> tuple[NDArray[np.float64], int]:
         """Return the running sum of the distribution, and the last entry with any probability."""
         if self._cumulative is None:
-            if self._records is not None:  # before anything is played, not after a window of it
+            if self._records is not None:  # refuse before a window is played, not after
                 snapshot.check_records(self._records, self.windows)
-            p = self.rule.contexts(self.state)
+            p = self.rule.context_probabilities(self.state)
             if p is None:
                 p = self.rule.distribution(self.state).reshape(-1)
             total = np.cumsum(p)
@@ -214,7 +214,7 @@ class Curriculum:
         return self._cumulative
 
     def _close(self, outcomes: Outcomes) -> list[Event]:
-        """One window: update the rule's state, note the moves, write the records."""
+        """Close one window: update the rule's state, write the records, return the moves."""
         state = self.rule.update(self.state, outcomes)
         events = self._moves(self.state, state)
         if self._records is not None:
@@ -230,7 +230,7 @@ class Curriculum:
         return events
 
     def _moves(self, before: Any, after: Any) -> list[Event]:
-        """Return an event for every context whose frontier the last pass moved."""
+        """Return one event per context whose frontier moved."""
         move = self.rule.moved(after)
         if move is None or not move.any():
             return []
@@ -254,6 +254,6 @@ class Curriculum:
         )
         log.info(sentence)
         if wait > LONG_WAIT:
-            smaller = self.rule.gate_constant or "evidence gate"
-            advice = f"use fewer contexts, larger windows (window=) or a smaller {smaller}"
+            gate_name = self.rule.gate_constant or "evidence gate"
+            advice = f"use fewer contexts, larger windows (window=) or a smaller {gate_name}"
             warnings.warn(f"{sentence}; {advice}", UserWarning, stacklevel=3)

@@ -1,6 +1,6 @@
-"""Where every context stands, as a picture: the frontier heat map, its moves, and success by level.
+"""A picture of a run's records: the frontier heat map, the moves, and success by level.
 
-Reads the records of any run, ours or anyone's loop (``Curriculum(..., log_dir=...)``).
+It works on the records of any loop (``Curriculum(..., log_dir=...)``).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from scout_rl.rules.cells import Event
 from scout_rl.rules.rule import require
 
 COLUMNS = 400
-"""Longer runs are drawn with one column of the heat map for several windows."""
+"""Most columns of the heat map; in longer runs a column stands for several windows."""
 GROUPS = 60
-"""What is averaged or counted over time is so in about this many groups of windows."""
+"""About how many groups of windows averages and counts use."""
 MOVES = {"advance": ("^", "#000000"), "retreat": ("v", "#d55e00"), "antistall": ("*", "#cc79a7")}
-"""Marker and colour of a move (Okabe-Ito colours, told apart by shape as well)."""
+"""Marker and colour of a move (Okabe-Ito colours)."""
 MOST_MARKED = 300
-"""With more moves than this they are counted below the heat map, and not marked in it."""
+"""More moves than this are not marked in the heat map, only counted below it."""
 
 
 def picture(log_dir: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
-    """Draw the records of ``log_dir`` into ``out`` (PNG, PDF or SVG; ``log_dir/frontier.png`` unless told)."""
+    """Draw the records of ``log_dir`` into ``out`` (PNG, PDF or SVG; default ``log_dir/frontier.png``)."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -49,9 +49,10 @@ def picture(log_dir: str | os.PathLike[str], out: str | os.PathLike[str] | None 
 
 
 def heat_map(records: Records) -> tuple[NDArray[np.float64], int]:
-    """Return ``[columns, contexts]`` and the windows a column stands for.
+    """Return levels ``[columns, contexts]`` and the number of windows per column.
 
-    The frontier after its last window or, for rules without one, the mean level that was trained (NaN: none was).
+    A level is the frontier after the column's last window or, for rules without a frontier, the mean trained level
+    (NaN: not trained).
     """
     n = len(records.windows)
     if records.frontier is not None:
@@ -68,7 +69,7 @@ def heat_map(records: Records) -> tuple[NDArray[np.float64], int]:
 
 
 def context_order(levels: NDArray[np.float64], events: list[Event]) -> NDArray[np.int64]:
-    """Contexts from the furthest to the least far: by the last level, then the mean level, then the number of moves."""
+    """Contexts, the furthest first: by last level, then mean level, then number of moves."""
     known = ~np.isnan(levels)
     mean = np.where(known, levels, 0).sum(0) / np.maximum(known.sum(0), 1)
     last_row = np.where(known.any(0), known.shape[0] - 1 - known[::-1].argmax(0), 0)
@@ -78,23 +79,23 @@ def context_order(levels: NDArray[np.float64], events: list[Event]) -> NDArray[n
 
 
 def success_by_window(records: Records, width: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean success of all outcomes and of those at level 0, in groups of ``width`` windows (NaN where none)."""
+    """Return mean success of all outcomes and of those at level 0, per group of ``width`` windows (NaN: no outcome)."""
     groups = -(-len(records.windows) // width)
     sums = np.zeros((2, groups))
     counts = np.zeros((2, groups))
     for row, window in enumerate(records.windows):
         success, target = np.asarray(window["success"], float), np.asarray(window["level"]) == 0
-        for kind, chosen in enumerate((np.ones_like(target), target)):
-            sums[kind, row // width] += success[chosen].sum()
-            counts[kind, row // width] += chosen.sum()
+        for kind, mask in enumerate((np.ones_like(target), target)):
+            sums[kind, row // width] += success[mask].sum()
+            counts[kind, row // width] += mask.sum()
     overall, at_target = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
     return overall, at_target
 
 
 def draw_levels(axes: Any, levels: NDArray[Any], n_levels: int, windows: tuple[float, float]) -> Any:
-    """Draw ``levels`` [columns, contexts] (NaN: white) over those windows, a context per row; returns the image.
+    """Draw ``levels`` [columns, contexts] (NaN: white) over these windows, one row per context; returns the image.
 
-    cividis: equal steps of lightness, the same for colour-blind readers; level 0, the target, is the brightest.
+    cividis has equal steps of lightness, also for colour-blind readers. Level 0, the target, is the brightest.
     """
     from matplotlib import colormaps
     from matplotlib.colors import BoundaryNorm
@@ -157,7 +158,7 @@ def _draw_moves(axes: Any, records: Records) -> None:
 
 
 def _label_contexts(axes: Any, order: NDArray[np.int64]) -> None:
-    """Name every context where there is room; else say how they are sorted."""
+    """Name every context if there is room."""
     if len(order) <= 40:
         axes.set_yticks(range(len(order)), [str(context) for context in order], fontsize=8)
         axes.set_ylabel("context (furthest on top)")

@@ -1,4 +1,4 @@
-"""A curriculum as plain arrays and JSON values, and back: with a schema and a hash, so a wrong one is refused."""
+"""A curriculum as plain arrays and JSON values, and back. A schema and a hash tell whether they belong to it."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ _META = "meta.json"
 
 
 class Restored(NamedTuple):
-    """What a state dict held, checked."""
+    """The checked content of a state dict."""
 
     state: Any
-    waiting: list[outcome_checks.One]
+    waiting: list[outcome_checks.Outcome]
     windows: int
     generator: dict[str, Any]
     digest: str
-    """Empty where an earlier version kept none."""
+    """Empty in state dicts of earlier versions."""
     evaluated: int | None
-    """Windows closed at the last held-out evaluation; None where there was none."""
+    """Windows closed at the last held-out evaluation; None: there was none."""
 
 
 def config(curriculum: Curriculum) -> dict[str, Any]:
-    """What the curriculum is: goes into the records' config.json and, hashed, into every state dict."""
+    """The curriculum's description for the records' config.json; state dicts hold a part of it, with a hash."""
     from scout_rl import __version__
 
     return {
@@ -66,11 +66,11 @@ def take(curriculum: Curriculum) -> dict[str, Any]:
     arrays = {f"state.{name}": np.array(value) for name, value in _flatten(curriculum.state).items()}
     waiting = outcome_checks.gathered(curriculum._waiting)
     arrays |= {f"waiting.{name}": array for name, array in waiting._asdict().items()}
-    about = _identity(curriculum)
+    identity = _identity(curriculum)
     return {
         "schema": SCHEMA,
-        "hash": _hash(about),
-        "about": about,
+        "hash": _hash(identity),
+        "about": identity,
         "windows": curriculum.windows,
         "generator": copy.deepcopy(curriculum.generator.bit_generator.state),
         "digest": curriculum.digest,
@@ -79,39 +79,39 @@ def take(curriculum: Curriculum) -> dict[str, Any]:
     }
 
 
-def read(curriculum: Curriculum, given: dict[str, Any]) -> Restored:
-    """Check a state dict against the curriculum that is to continue from it."""
-    if not isinstance(given, dict) or "schema" not in given:
+def read(curriculum: Curriculum, state_dict: dict[str, Any]) -> Restored:
+    """Check a state dict against the curriculum that will continue from it."""
+    if not isinstance(state_dict, dict) or "schema" not in state_dict:
         raise Refusal("this is no curriculum's state dict: it has no schema")
-    if given["schema"] != SCHEMA:
-        raise Refusal(f"the state dict has schema {given['schema']!r}, this version reads {SCHEMA}")
-    missing = {"hash", "about", "windows", "generator", "arrays"} - given.keys()
+    if state_dict["schema"] != SCHEMA:
+        raise Refusal(f"the state dict has schema {state_dict['schema']!r}, this version reads {SCHEMA}")
+    missing = {"hash", "about", "windows", "generator", "arrays"} - state_dict.keys()
     if missing:
         raise Refusal(f"the state dict has no {sorted(missing)[0]!r}")
-    _same_identity(given["about"], _identity(curriculum))
-    if given["hash"] != _hash(given["about"]):
+    _check_identity(state_dict["about"], _identity(curriculum))
+    if state_dict["hash"] != _hash(state_dict["about"]):
         raise Refusal("the state dict's hash does not fit its own description: it was altered")
-    windows = given["windows"]
+    windows = state_dict["windows"]
     if not isinstance(windows, int) or windows < 0:
         raise Refusal(f"the state dict's windows is {windows!r}, but must be a count")
-    state = _unflatten(curriculum.state, given["arrays"], "state")
+    state = _unflatten(curriculum.state, state_dict["arrays"], "state")
     _check_state(curriculum, state, windows)
-    waiting = _waiting(curriculum, given["arrays"])
-    evaluated = given.get("evaluated")
+    waiting = _waiting(curriculum, state_dict["arrays"])
+    evaluated = state_dict.get("evaluated")
     if evaluated is not None and (not isinstance(evaluated, int) or not 0 <= evaluated <= windows):
-        raise ValueError(f"the state dict's last evaluation is after window {evaluated!r}, and it has {windows}")
-    digest = str(given.get("digest", ""))
-    return Restored(state, waiting, windows, _generator(given["generator"]), digest, evaluated)
+        raise Refusal(f"the state dict's last evaluation is after window {evaluated!r}, and it has {windows}")
+    digest = str(state_dict.get("digest", ""))
+    return Restored(state, waiting, windows, _generator(state_dict["generator"]), digest, evaluated)
 
 
 def save(state_dict: dict[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write atomically: a crash leaves the old file or the new one, never half of one."""
+    """Write atomically: a crash leaves the old file or the new one."""
     meta = {name: value for name, value in state_dict.items() if name != "arrays"}
     write_bytes(path, pack(state_dict["arrays"], _META, meta, compressed=False), durable=True)
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read what `save` wrote; never executes anything from the file."""
+    """Read what `save` wrote; nothing in the file is executed."""
     content = Path(path).read_bytes()
     with reading(path, "is no saved curriculum, or is damaged"):
         arrays, meta = unpack(content, _META)
@@ -120,19 +120,19 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def digest(before: str, context: ArrayLike, level: ArrayLike, success: ArrayLike) -> str:
-    """Of the windows so far and one more."""
+    """The digest after one more window; ``before`` is the digest of the windows so far."""
     cells = np.asarray(context, np.int64).tobytes() + np.asarray(level, np.int64).tobytes()
     return hashlib.sha256(before.encode() + cells + np.asarray(success, bool).tobytes()).hexdigest()
 
 
 def check_digest(records: RecordWriter, restored: Restored) -> None:
-    """Refuse to cut records that another run wrote: those of the checkpoint's windows must be the checkpoint's."""
+    """Refuse to cut the records of another run: the outcomes of the checkpoint's windows must have its digest."""
     if not restored.digest or records.first != 0 or records.windows < restored.windows:
         return
-    found = ""
+    recorded = ""
     for row in records.rows()[: restored.windows]:
-        found = digest(found, row["context"], row["level"], row["success"])
-    if found != restored.digest:
+        recorded = digest(recorded, row["context"], row["level"], row["success"])
+    if recorded != restored.digest:
         raise Refusal(
             f"log_dir {records.folder} holds records of another run than the state that is loaded; choose the run's "
             "own folder, or an empty one"
@@ -140,7 +140,7 @@ def check_digest(records: RecordWriter, restored: Restored) -> None:
 
 
 def check_records(records: RecordWriter, windows: int) -> None:
-    """Refuse to write window ``windows`` into a folder that has it already, or that stops short of it."""
+    """Refuse to write window ``windows`` into a folder that already has it, or that ends before it."""
     if records.windows == 0 or records.windows == windows:
         records.check()
         return
@@ -156,31 +156,31 @@ def check_records(records: RecordWriter, windows: int) -> None:
 
 
 def _identity(curriculum: Curriculum) -> dict[str, Any]:
-    about = {name: curriculum._config[name] for name in ("rule", "n_contexts", "n_levels", "window")}
+    identity = {name: curriculum._config[name] for name in ("rule", "n_contexts", "n_levels", "window")}
     group = getattr(curriculum.state, "group", None)
     if group is not None:
-        about["oracle_group"] = hashlib.sha256(np.ascontiguousarray(group, np.int64).tobytes()).hexdigest()
-    return about
+        identity["oracle_group"] = hashlib.sha256(np.ascontiguousarray(group, np.int64).tobytes()).hexdigest()
+    return identity
 
 
-def _hash(about: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+def _hash(identity: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
-def _same_identity(there: Any, here: dict[str, Any]) -> None:
-    if not isinstance(there, dict) or not isinstance(there.get("rule"), dict):
+def _check_identity(stored: Any, identity: dict[str, Any]) -> None:
+    if not isinstance(stored, dict) or not isinstance(stored.get("rule"), dict):
         raise Refusal("the state dict does not say which rule it is of")
-    rule_there, rule_here = there["rule"], here["rule"]
-    if rule_there.get("key") != rule_here["key"]:
-        raise Refusal(f"the state is of rule {rule_there.get('key')!r}, this curriculum's is {rule_here['key']!r}")
-    for name in sorted(rule_here.keys() | rule_there.keys()):
-        if rule_there.get(name) != rule_here.get(name):
+    stored_rule, rule = stored["rule"], identity["rule"]
+    if stored_rule.get("key") != rule["key"]:
+        raise Refusal(f"the state is of rule {stored_rule.get('key')!r}, this curriculum's is {rule['key']!r}")
+    for name in sorted(rule.keys() | stored_rule.keys()):
+        if stored_rule.get(name) != rule.get(name):
             raise Refusal(
-                f"the state's rule has {name}={rule_there.get(name)!r}, this curriculum's {rule_here.get(name)!r}"
+                f"the state's rule has {name}={stored_rule.get(name)!r}, this curriculum's {rule.get(name)!r}"
             )
     for name in ("n_contexts", "n_levels", "window", "oracle_group"):
-        if there.get(name) != here.get(name):
-            raise Refusal(f"the state has {name} {there.get(name)!r}, this curriculum {here.get(name)!r}")
+        if stored.get(name) != identity.get(name):
+            raise Refusal(f"the state has {name} {stored.get(name)!r}, this curriculum {identity.get(name)!r}")
 
 
 def _flatten(state: Any, prefix: str = "") -> dict[str, Any]:
@@ -195,7 +195,7 @@ def _flatten(state: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def _unflatten(like: Any, arrays: dict[str, Any], prefix: str) -> Any:
-    """Rebuild a state of the shape and types of ``like``, or name the array that does not fit."""
+    """Rebuild a state with the shapes and types of ``like``; errors name the array that does not fit."""
     fields = {}
     for name, value in like._asdict().items():
         full = f"{prefix}.{name}"
@@ -233,26 +233,26 @@ def _check_state(curriculum: Curriculum, state: Any, windows: int) -> None:
         raise Refusal(f"the state dict's frontier of context {context} is {level[context]}, off the ladder")
 
 
-def _waiting(curriculum: Curriculum, arrays: dict[str, Any]) -> list[outcome_checks.One]:
+def _waiting(curriculum: Curriculum, arrays: dict[str, Any]) -> list[outcome_checks.Outcome]:
     like = outcome_checks.gathered([])
-    found = Outcomes(*(_array(arrays, f"waiting.{n}", v.dtype, None) for n, v in like._asdict().items()))
-    lengths = {array.shape for array in found}
-    if len(lengths) != 1 or found.context.ndim != 1 or len(found.context) >= curriculum.window:
+    waiting = Outcomes(*(_array(arrays, f"waiting.{n}", v.dtype, None) for n, v in like._asdict().items()))
+    shapes = {array.shape for array in waiting}
+    if len(shapes) != 1 or waiting.context.ndim != 1 or len(waiting.context) >= curriculum.window:
         raise Refusal("the state dict's waiting outcomes do not fit a window")
     for values, n, name in (
-        (found.context, curriculum.n_contexts, "context"),
-        (found.level, curriculum.n_levels, "level"),
+        (waiting.context, curriculum.n_contexts, "context"),
+        (waiting.level, curriculum.n_levels, "level"),
     ):
         if ((values < 0) | (values >= n)).any():
             raise Refusal(f"the state dict's waiting outcomes name an unknown {name}")
-    columns = (column.tolist() for column in found[:4])
-    return [outcome_checks.One(*one) for one in zip(*columns, strict=True)]
+    columns = (column.tolist() for column in waiting[:4])
+    return [outcome_checks.Outcome(*row) for row in zip(*columns, strict=True)]
 
 
-def _generator(given: Any) -> dict[str, Any]:
-    trial = np.random.PCG64()
+def _generator(state: Any) -> dict[str, Any]:
+    bits = np.random.PCG64()
     try:
-        trial.state = given
+        bits.state = state
     except (TypeError, ValueError, KeyError) as error:
         raise Refusal(f"the state dict's generator is not usable: {error}") from None
-    return dict(trial.state)
+    return dict(bits.state)

@@ -1,8 +1,8 @@
-"""Which environment holds which cell: tickets are issued, finished or dropped, and those in flight are saved.
+"""Which environment holds which cell: tickets are issued, then finished or dropped.
 
-A `Curriculum` draws cells and takes outcomes; it does not know that an episode is under way. `Assignments` does:
-every episode runs on a ticket, an outcome counts once and for the cell of its ticket, an episode that never
-finishes counts for nothing, and a saved run issues the cells in flight again when it is loaded.
+A `Curriculum` draws cells and takes outcomes; it knows nothing of episodes. `Assignments` gives every episode a ticket.
+An outcome counts once, for the cell of its ticket. An episode that never finishes does not count. Tickets in flight are
+saved, and issued again after a load.
 """
 
 from __future__ import annotations
@@ -20,33 +20,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.curriculum import Curriculum, snapshot
+from scout_rl.files.refusal import Refusal
 from scout_rl.rules.cells import Event
 from scout_rl.rules.rule import require
 
 MOST_SLOTS = 1_000_000
 """More environments than this in a saved run mean a damaged file."""
-OUTSIDE = (
+LIKELY_CAUSE = (
     "a TimeLimit or another wrapper that ends episodes is likely outside {0} and belongs inside it, as in "
     "{0}(TimeLimit(env, ...), ...)"
 )
-"""The likely cause where episodes end and the wrapper that watches them does not see it."""
+"""Of episodes that end without our wrapper seeing it."""
 FEW_CUTS, FEW_CUTS_EACH = 20, 3
-"""So many episodes, in all and an environment, may be cut short before anyone is warned."""
+"""Cut episodes before the warning, in all and per environment."""
 _FIELDS = ("slot", "context", "level", "window")
 
 
 class Ticket(NamedTuple):
-    """One issued cell. The number is never used twice in a process."""
+    """One issued cell. A process uses each number once."""
 
     number: int
     context: int
     level: int
     window: int
-    """How many windows were closed when the cell was drawn."""
+    """Windows closed when the cell was drawn."""
 
 
 class Staleness(NamedTuple):
-    """How old cells were when their episodes started, in windows closed since the cell was drawn."""
+    """The age of cells when their episodes started: windows closed since the cell was drawn."""
 
     starts: int
     mean: float
@@ -54,7 +55,7 @@ class Staleness(NamedTuple):
 
 
 class Assignments:
-    """The cells of one curriculum that are in flight. Make one, in the process that trains.
+    """The cells in flight of one curriculum. Make one, in the process that trains.
 
     >>> from scout_rl import Curriculum, rules
     >>> from scout_rl.integrations.assignments import Assignments
@@ -71,14 +72,14 @@ class Assignments:
         )
         self.curriculum = curriculum
         self.process: int | None = os.getpid()
-        """The process that the curriculum lives in; environments elsewhere are sent their cells."""
+        """The process of the curriculum; environments in other processes are sent their cells."""
         self.issued = 0
         self.finished = 0
         self.dropped = 0
-        """Tickets that were given up because the environment was reset before its episode ended."""
+        """Tickets of episodes that were reset before their end."""
         shape = (curriculum.n_contexts, curriculum.n_levels)
         self.outcomes: NDArray[np.int64] = np.zeros(shape, np.int64)
-        """Outcomes of every cell in this process, ``[contexts, levels]``."""
+        """Outcomes per cell in this process, ``[contexts, levels]``."""
         self.successes: NDArray[np.int64] = np.zeros(shape, np.int64)
         self._cut = 0
         self._warned = False
@@ -86,10 +87,10 @@ class Assignments:
         self._stale = [0, 0, 0]  # starts, sum, largest
         self._generation = 0
         self._slots: WeakKeyDictionary[Slot, None] = WeakKeyDictionary()
-        self._again: deque[list[Ticket]] = deque()
+        self._to_reissue: deque[list[Ticket]] = deque()
 
     def __reduce__(self) -> tuple[Callable[[], Elsewhere], tuple[()]]:
-        """In another process there is no curriculum, only the knowledge that it is elsewhere."""
+        """Another process gets no curriculum."""
         return Elsewhere, ()
 
     def slot(self) -> Slot:
@@ -98,19 +99,19 @@ class Assignments:
 
     @property
     def in_flight(self) -> list[Ticket]:
-        """The tickets that environments hold, and those waiting to be issued again."""
+        """The tickets of all environments, and those to issue again."""
         return [ticket for _, ticket in self._held()]
 
     @property
     def staleness(self) -> Staleness:
-        """How old cells were at their starts: 0 but for prefetched cells, and for cells issued again after a load."""
+        """The age of cells at their starts: 0 except for prefetched cells and cells issued again after a load."""
         starts, total, largest = self._stale
         return Staleness(starts, total / starts if starts else 0.0, largest)
 
     # -- saving ----------------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the curriculum's state dict with the tickets in flight in it."""
+        """Return the curriculum's state dict with the tickets in flight."""
         state = self.curriculum.state_dict()
         rows = [(slot, t.context, t.level, t.window) for slot, t in self._held()]
         columns = np.asarray(rows, np.int64).reshape(-1, len(_FIELDS)).T
@@ -119,9 +120,9 @@ class Assignments:
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue exactly: every environment, at its next reset, is issued again what its predecessor held.
+        """Continue exactly: at its next reset, every environment gets the tickets that it held when saved.
 
-        With fewer environments than before, the cells of the missing ones are not issued.
+        With fewer environments than before, the tickets of the missing ones are not issued.
         """
         rows = self._saved_rows(state_dict)
         self.curriculum.load_state_dict(state_dict)
@@ -130,7 +131,7 @@ class Assignments:
         by_slot: dict[int, list[Ticket]] = {}
         for slot, context, level, window in rows:
             by_slot.setdefault(slot, []).append(Ticket(self._number(), context, level, window))
-        self._again = deque(by_slot.get(i, []) for i in range(max(by_slot, default=-1) + 1))
+        self._to_reissue = deque(by_slot.get(i, []) for i in range(max(by_slot, default=-1) + 1))
         self.issued = int(state_dict.get("issued", 0))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -146,8 +147,8 @@ class Assignments:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _held(self) -> list[tuple[int, Ticket]]:
-        """Tickets in flight with the rank of their slot: slots still waiting to be claimed come last."""
-        places = [slot.tickets + list(slot.again) for slot in self._slots] + list(self._again)
+        """Tickets in flight with the rank of their slot; slots that are not claimed yet come last."""
+        places = [slot.tickets + list(slot.to_reissue) for slot in self._slots] + list(self._to_reissue)
         return [(rank, ticket) for rank, tickets in enumerate(places) for ticket in tickets]
 
     def _saved_rows(self, state_dict: dict[str, Any]) -> list[tuple[int, int, int, int]]:
@@ -156,11 +157,11 @@ class Assignments:
             return []  # a file of Curriculum.save: nothing was in flight
         columns = [np.asarray(arrays.get(f"in_flight.{name}")) for name in _FIELDS]
         if any(c.dtype.kind != "i" or c.shape != columns[0].shape or c.ndim != 1 for c in columns):
-            raise ValueError("the state dict's tickets in flight are not four lists of whole numbers of one length")
+            raise Refusal("the state dict's tickets in flight are not four lists of whole numbers of one length")
         limits = (MOST_SLOTS, self.curriculum.n_contexts, self.curriculum.n_levels, np.inf)
         for name, column, limit in zip(_FIELDS, columns, limits, strict=True):
             if ((column < 0) | (column >= limit)).any():
-                raise ValueError(f"the state dict's tickets in flight name an unknown {name}")
+                raise Refusal(f"the state dict's tickets in flight name an unknown {name}")
         return [tuple(row) for row in np.stack(columns, axis=1).tolist()]
 
     def _number(self) -> int:
@@ -168,14 +169,14 @@ class Assignments:
         return self._numbers - 1
 
     def _enter(self, slot: Slot) -> None:
-        """Give a new slot its rank, and what its predecessor of that rank held."""
+        """Give a new slot the next rank, and the saved tickets of that rank."""
         self._slots[slot] = None
         slot.tickets = []
-        slot.again = deque(self._again.popleft() if self._again else [])
+        slot.to_reissue = deque(self._to_reissue.popleft() if self._to_reissue else [])
 
     def _draw(self) -> Ticket:
         if multiprocessing.parent_process() is not None and os.getpid() != self.curriculum.process:
-            raise RuntimeError(  # here, and not when it was made: a worker's errors reach the main process from reset()
+            raise RuntimeError(  # not in __init__: a worker's errors reach the main process only from reset()
                 "cells were drawn from a copy of the curriculum in a worker process: make Assignments once, in the "
                 "process that trains, outside the functions that make environments"
             )
@@ -187,14 +188,14 @@ class Assignments:
         self._stale = [self._stale[0] + 1, self._stale[1] + age, max(self._stale[2], age)]
 
     def _note_cut(self) -> None:
-        """Warn, once, when most episodes are reset after some steps, and by no one who gave a seed or options."""
+        """Count a cut episode: reset after some steps without a seed or options. Warn once when most are cut."""
         self._cut += 1
-        enough = max(FEW_CUTS, FEW_CUTS_EACH * len(self._slots))
-        if self._cut > self.finished and self._cut >= enough and not self._warned:
+        limit = max(FEW_CUTS, FEW_CUTS_EACH * len(self._slots))
+        if self._cut > self.finished and self._cut >= limit and not self._warned:
             self._warned = True
             warnings.warn(
                 f"{self._cut} of {self._cut + self.finished} episodes were reset before CurriculumEnv saw them end and "
-                f"count for nothing: {OUTSIDE.format('CurriculumEnv')}",
+                f"count for nothing: {LIKELY_CAUSE.format('CurriculumEnv')}",
                 UserWarning,
                 stacklevel=2,
             )
@@ -208,35 +209,35 @@ class Assignments:
 
 
 class Slot:
-    """One environment's place: the tickets it holds, oldest first. A slot that is garbage holds nothing."""
+    """The tickets of one environment, oldest first. A garbage-collected slot holds none."""
 
     def __init__(self, assignments: Assignments) -> None:
         self.tickets: list[Ticket] = []
-        self.again: deque[Ticket] = deque()
+        self.to_reissue: deque[Ticket] = deque()
         self._assignments = assignments
         self._generation = -1
 
     def issue(self) -> Ticket:
-        """Draw the next cell, or take one that a loaded run had in flight."""
+        """Draw the next cell, or take one that was in flight when the run was saved."""
         assignments = self._assignments
         if self._generation != assignments._generation:
             self._generation = assignments._generation
             assignments._enter(self)
-        ticket = self.again.popleft() if self.again else assignments._draw()
+        ticket = self.to_reissue.popleft() if self.to_reissue else assignments._draw()
         self.tickets.append(ticket)
         return ticket
 
     def start(self, ticket: Ticket) -> None:
-        """An episode started from this ticket's cell: note how old the cell was."""
+        """Note that an episode started from this ticket's cell."""
         self._assignments._note_start(ticket)
 
     def finish(self, number: int, success: bool, signal: float | None = None) -> list[Event]:
-        """Count the outcome of a ticket, once; one that was dropped, or issued before a load, counts for nothing."""
+        """Count the outcome of a ticket once. Tickets that were dropped, or issued before a load, do not count."""
         ticket = self._take(number)
         return [] if ticket is None else self._assignments._count(ticket, success, signal)
 
     def drop(self, number: int, *, cut: bool = False) -> None:
-        """Give up a ticket: its episode will not finish. ``cut``: it was under way, and no one asked for its end."""
+        """Drop a ticket: its episode will not finish. ``cut``: the episode had steps, and no one asked for its end."""
         if self._take(number) is not None:
             self._assignments.dropped += 1
             if cut:
@@ -252,7 +253,7 @@ class Slot:
 
 
 class Elsewhere:
-    """What a worker process gets in the place of `Assignments`: cells come over the vector environment."""
+    """Stands for `Assignments` in a worker process, where cells come over the vector environment."""
 
     process: int | None = None
 

@@ -1,8 +1,7 @@
 """Environments that start from cells: the wrapper pulls its next cell inside ``reset()``.
 
-Any vector environment's autoreset then works with an unmodified learner: whoever calls ``reset()``, and with
-whatever options, the episode starts from the curriculum's next cell, carries that cell as a tag, and reports
-its outcome when it ends.
+So any vector environment's autoreset works with an unmodified learner. Whoever calls ``reset()``, the episode starts
+from the curriculum's next cell, has that cell as a tag in its info, and reports its outcome when it ends.
 
     assignments = Assignments(curriculum)                     # once, in the process that trains
     env = CurriculumEnv(MyEnv(), assignments, reset_to, success="is_success")
@@ -23,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from scout_rl.codecs.codec import Codec
 from scout_rl.curriculum import Curriculum
+from scout_rl.files.refusal import Refusal
 from scout_rl.integrations.assignments import Assignments, Elsewhere, Ticket
 from scout_rl.integrations.starts import Start, check_shape, reset_operator
 from scout_rl.integrations.success import Success, SuccessOnce
@@ -33,25 +33,25 @@ __all__ = ["CONTEXT", "LEVEL", "SUCCESS", "TICKET", "Assignments", "CurriculumEn
 CONTEXT, LEVEL = "scout_context", "scout_level"
 """Tags in the info of ``reset()`` and of an episode's last step."""
 TICKET = "scout_ticket"
-"""A third tag, where the curriculum lives in another process. (Vector environments take microseconds for each.)"""
+"""A third tag, used only if the curriculum is in another process: every tag costs microseconds."""
 SUCCESS = "scout_success"
 """The outcome, in the info of an episode's last step."""
 
 
 class _CellEnv(gym.Wrapper):  # type: ignore[misc]
-    """An environment whose every episode starts from a cell; subclasses say which, and who is told the outcome."""
+    """An environment whose every episode starts from a cell; subclasses choose the cell and take the outcome."""
 
     def __init__(self, env: gym.Env, reset_to: Any, success: Success, codec: Codec | None) -> None:
         super().__init__(env)
         self._reset_to = reset_operator(reset_to, codec)
-        self._once = SuccessOnce(success)
-        self._key, self._function = self._once.key, self._once.function
+        self._criterion = SuccessOnce(success)
+        self._key, self._function = self._criterion.key, self._criterion.function
         self._success: bool | None = None
         self._ticket: Ticket | None = None
         self._stepped = False
 
     def _next(self, asked: bool) -> Ticket:
-        """The next cell; ``asked``: someone reset with a seed or options, which no autoreset does."""
+        """The next cell; ``asked``: the reset had a seed or options, which no autoreset has."""
         raise NotImplementedError
 
     def _finished(self, ticket: Ticket, success: bool) -> None:
@@ -61,7 +61,7 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
         return {CONTEXT: ticket.context, LEVEL: ticket.level}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
-        """Start an episode from the next cell. A seed or options reach the environment's own reset first."""
+        """Start an episode from the next cell. With a seed or options, the environment's own reset comes first."""
         asked = seed is not None or bool(options)
         if asked:
             self.env.reset(seed=seed, options=options)
@@ -69,18 +69,18 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
         self._success, self._stepped = None, False
         start: Any = self._reset_to(self.env, ticket.context, ticket.level)
         if not (isinstance(start, tuple) and len(start) == 2 and isinstance(start[1], dict)):
-            what = type(start).__name__
-            raise ValueError(f"reset_to returned {what}, but must return what reset() does: (observation, info)")
+            kind = type(start).__name__
+            raise Refusal(f"reset_to returned {kind}, but must return what reset() does: (observation, info)")
         return start[0], {**start[1], **self._tags(ticket)}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Step; after an episode's last step its outcome is reported, and its cell is in the info."""
+        """Step; the last step of an episode reports the outcome and has the cell in its info."""
         self._stepped = True
         observation, reward, terminated, truncated, info = result = self.env.step(action)
-        function = self._function  # called with names, not *result: that is a tenth of what the wrapper costs
+        function = self._function  # called with names: *result would be a tenth of the wrapper's cost
         value = info.get(self._key) if function is None else function(observation, reward, terminated, truncated, info)
         if value:
-            self._success = self._success or self._once.binary(value)
+            self._success = self._success or self._criterion.binary(value)
         elif self._success is None and value is not None:
             self._success = False
         if terminated or truncated:
@@ -91,9 +91,9 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
         self, observation: Any, reward: Any, terminated: bool, truncated: bool, info: dict[str, Any]
     ) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         ticket, self._ticket = self._ticket, None
-        if ticket is not None:  # else it was stepped past the end: the outcome has been reported
+        if ticket is not None:  # None: stepped past the end, the outcome was reported before
             if self._success is None:
-                raise self._once.missing(info)
+                raise self._criterion.missing(info)
             self._finished(ticket, self._success)
             info = {**info, **self._tags(ticket), SUCCESS: self._success}
         return observation, reward, terminated, truncated, info
@@ -102,10 +102,10 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
 class CurriculumEnv(_CellEnv):
     """Every episode starts from the curriculum's next cell and reports its outcome.
 
-    ``reset_to`` is a Ladder or a function ``reset_to(env, context, level)`` that returns ``(observation, info)``;
-    ``success`` an info key or a function of what ``step()`` returned. An episode succeeds if any of its steps does;
-    a time-out is no success. An episode that is reset before its end counts for nothing, so a TimeLimit belongs
-    inside. ``codec`` restores the states of a Ladder; without it one that fits is found.
+    ``reset_to`` is a Ladder or a function ``reset_to(env, context, level)`` that returns ``(observation, info)``.
+    ``success`` is an info key or a function of what ``step()`` returned. An episode succeeds if any of its steps does;
+    a time-out is no success. An episode that is reset before its end does not count, so a TimeLimit belongs inside.
+    ``codec`` restores the states of a Ladder; the default is `codec_for` the environment.
     """
 
     def __init__(
@@ -129,12 +129,12 @@ class CurriculumEnv(_CellEnv):
         remote = assignments.process != os.getpid()
         self._slot = None if remote else assignments.slot()
         self.scout_process = None if remote else os.getpid()
-        """The process of the curriculum that cells are drawn from; None where it is another, and cells are sent."""
+        """This process if the curriculum is in it; None if cells are sent from another."""
         self._waiting: deque[Ticket] = deque()
 
     @property
     def scout_cells(self) -> list[Ticket]:
-        """Cells that were sent here and have not been started."""
+        """Cells that were sent here and not started yet."""
         return list(self._waiting)
 
     @scout_cells.setter
@@ -142,11 +142,11 @@ class CurriculumEnv(_CellEnv):
         self.scout_receive(tickets)
 
     def scout_receive(self, tickets: Iterable[tuple[int, int, int, int]]) -> None:
-        """Take cells from the process that trains; they are started in this order."""
+        """Take cells from the process that trains, in the order of their episodes."""
         self._waiting.extend(Ticket(*ticket) for ticket in tickets)
 
     def close(self) -> None:
-        """Close; an episode under way is given up."""
+        """Close; an episode under way is dropped."""
         self._drop()
         super().close()
 
@@ -158,7 +158,7 @@ class CurriculumEnv(_CellEnv):
             return ticket
         if self._waiting:
             return self._waiting.popleft()
-        if self._ticket is not None:  # a vector environment that resets twice in a row: the same start again
+        if self._ticket is not None:  # a vector environment reset twice in a row: the same start again
             return self._ticket
         raise RuntimeError(
             "this environment runs in another process than its curriculum, and no cell was sent to it: wrap the "
@@ -181,7 +181,7 @@ class CurriculumEnv(_CellEnv):
 
 
 class TargetEnv(_CellEnv):
-    """For evaluation: the given contexts in turn, always at level 0. No curriculum is told of it."""
+    """For evaluation: these contexts in turn, always at level 0. No curriculum gets the outcomes."""
 
     def __init__(
         self, env: gym.Env, reset_to: Any, contexts: ArrayLike, success: Success, *, codec: Codec | None = None
@@ -192,7 +192,7 @@ class TargetEnv(_CellEnv):
         self._position = 0
 
     def scout_rewind(self) -> None:
-        """Let the next reset start from the first context."""
+        """Start again from the first context at the next reset."""
         self._position = 0
 
     def _next(self, asked: bool) -> Ticket:
@@ -205,7 +205,7 @@ class TargetEnv(_CellEnv):
 
 
 def check_rule(curriculum: Curriculum) -> None:
-    """Refuse a rule that reads the learner's signal: an environment reports success alone."""
+    """Refuse a rule that needs the learner's signal: an environment reports success only."""
     rule = curriculum.rule
     weight = getattr(rule, "lambda_u", None)
     name = rule.key if weight is None else f"{rule.key} with lambda_u {weight}"

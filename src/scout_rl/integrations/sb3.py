@@ -1,4 +1,4 @@
-"""Stable-Baselines3: one call around the environments, one callback, a curriculum that is saved beside the model.
+"""Stable-Baselines3: one call around the environments, one callback, and a curriculum saved beside the model.
 
     env = with_curriculum([MyEnv] * 8, curriculum, reset_to, success="is_success")
     model = PPO("MlpPolicy", env).learn(100_000, callback=CurriculumCallback())

@@ -1,4 +1,4 @@
-"""The SB3 callback: logs where the curriculum stands, evaluates from the target start, saves."""
+"""The SB3 callback: logs the curriculum, evaluates from the target start, saves."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from scout_rl.integrations.sb3_vec_env import assignments_of
 from scout_rl.rules.rule import require
 
 ALL = "all"
-"""The group of every context where there are no labels."""
+"""The group of every context if there are no labels."""
 
 
 class CurriculumCallback(BaseCallback):  # type: ignore[misc]
-    """Logs where the curriculum stands, evaluates at level 0, and saves the curriculum beside the model.
+    """Logs the curriculum, evaluates at level 0, and saves the curriculum beside the model.
 
-    To the SB3 logger: ``scout/mean_frontier``, ``scout/share_at_target`` (contexts whose frontier is level 0),
-    ``scout/windows``, ``scout/staleness`` (mean, in windows), ``scout/dropped_episodes``, and for every group
-    ``scout/success_level0/<group>`` (training outcomes at level 0 since the last dump). With ``eval_env`` (of
-    `target_env`) also ``scout/eval_success/<group>`` and the worst of them, ``scout/eval_worst_group``. Where both
-    environments are in a VecNormalize, that of ``eval_env`` gets the statistics of training before it is played. Every
-    evaluation is also recorded with the curriculum, for ``scout report``: at most one per window.
+    The SB3 logger gets ``scout/mean_frontier``, ``scout/share_at_target`` (share of contexts with frontier 0),
+    ``scout/windows``, ``scout/staleness`` (mean, in windows), ``scout/dropped_episodes``, and per group
+    ``scout/success_level0/<group>`` (training outcomes at level 0 since the last dump). With an ``eval_env`` from
+    `target_env` it also gets ``scout/eval_success/<group>`` and the worst of them, ``scout/eval_worst_group``. If both
+    environments are in a VecNormalize, ``eval_env`` gets the statistics of training before each evaluation. The
+    curriculum records every evaluation for ``scout report``, at most one per window.
 
-    ``evaluation_group`` labels the training contexts; without it there is one group, ``all``. ``eval_group`` labels
-    the contexts of ``eval_env``, in its order; without it those of training keep their label, and held-out ones need
-    it. ``eval_every`` and ``save_every`` are in environment steps. ``save_path`` writes ``<save_path>_<steps>_steps``
-    with `save` when training ends; with ``save_every`` also along the way, between an update and the next rollout.
+    ``evaluation_group`` labels the training contexts; the default is one group, ``all``. ``eval_group`` labels the
+    contexts of ``eval_env``, in its order. Without it training contexts keep their label, and held-out contexts are
+    refused. ``eval_every`` and ``save_every`` are in environment steps. `save` writes ``<save_path>_<steps>_steps`` at
+    the end of training; with ``save_every`` also during training, between an update and the next rollout.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
         self._save_path, self._save_every = save_path, save_every
         self._evaluated = self._saved = 0
         self.evaluations: list[tuple[int, dict[int, float]]] = []
-        """(environment steps, success of each context as `evaluate` returns it) of every evaluation."""
+        """Per evaluation: environment steps, and the success of each context as from `evaluate`."""
 
     def _on_training_start(self) -> None:
         self.assignments = assignments_of(self.training_env)
@@ -112,7 +112,7 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
         return self.assignments.outcomes[:, 0].copy(), self.assignments.successes[:, 0].copy()
 
     def _groups_of(self, contexts: list[int]) -> list[str]:
-        """The group of every episode of an evaluation; contexts without a label are refused."""
+        """The group of every evaluation episode; a context without a label is refused."""
         if self._eval_labels is not None:
             shape = self._eval_labels.shape
             require(
@@ -136,7 +136,7 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
         played = play(self.model, env, deterministic=self._deterministic)
         self.evaluations.append((self.num_timesteps, by_context(played)))
         curriculum = self.assignments.curriculum
-        if curriculum.evaluated != curriculum.windows:  # no window was closed since: the curve has its point
+        if curriculum.evaluated != curriculum.windows:  # equal: this window has its evaluation
             curriculum.evaluation([success for _, success in played], self._eval_groups)
         groups: dict[str, list[bool]] = {}
         for group, (_, success) in zip(self._eval_groups, played, strict=True):

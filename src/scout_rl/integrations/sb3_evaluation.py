@@ -1,4 +1,4 @@
-"""SB3 policies played from the target start, seen through the same normalisation as in training."""
+"""SB3 policies played from the target start, with the observation normalisation of training."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper, VecNormalize
 
 from scout_rl.codecs.codec import Codec
-from scout_rl.integrations.assignments import OUTSIDE
+from scout_rl.integrations.assignments import LIKELY_CAUSE
 from scout_rl.integrations.gymnasium import CONTEXT, SUCCESS, TargetEnv
 from scout_rl.integrations.sb3_vec_env import EnvFn
 from scout_rl.integrations.success import Success
@@ -19,7 +19,7 @@ from scout_rl.rules.rule import require
 
 
 class TargetVecEnv(VecEnvWrapper):  # type: ignore[misc]
-    """Does nothing: SB3 wants evaluation environments in as many layers as those of training."""
+    """Does nothing: SB3 wants as many wrappers around evaluation environments as around training ones."""
 
     def reset(self) -> Any:
         """Reset."""
@@ -37,15 +37,15 @@ class TargetVecEnv(VecEnvWrapper):  # type: ignore[misc]
 def target_env(
     env_fn: EnvFn, reset_to: Any, contexts: ArrayLike, success: Success, *, codec: Codec | None = None
 ) -> TargetVecEnv:
-    """Return an evaluation environment: these contexts in turn, always at level 0. SB3's EvalCallback takes it too."""
+    """Return an evaluation environment: these contexts in turn, always at level 0. SB3's EvalCallback accepts it."""
     return TargetVecEnv(DummyVecEnv([lambda: Monitor(TargetEnv(env_fn(), reset_to, contexts, success, codec=codec))]))
 
 
 def evaluate(model: Any, env: VecEnv, *, deterministic: bool = True) -> dict[int, float]:
     """Play every context of a `target_env`; return the success of each context.
 
-    That is True or False, and the share of successes for a context that the environment lists several times. An
-    ``env`` in a VecNormalize must have the statistics of training; `CurriculumCallback` copies them.
+    That is True or False, or the share of successes if the environment lists a context several times. An ``env`` in a
+    VecNormalize needs the statistics of training; `CurriculumCallback` copies them.
     """
     trained_in = model.get_env() if hasattr(model, "get_env") else None
     require(
@@ -56,7 +56,7 @@ def evaluate(model: Any, env: VecEnv, *, deterministic: bool = True) -> dict[int
 
 
 def play(model: Any, env: VecEnv, *, deterministic: bool) -> list[tuple[int, bool]]:
-    """(context, success) of an episode for every entry of the environment's contexts, in their order."""
+    """Play one episode per entry of the environment's contexts; return (context, success) of each."""
     contexts = contexts_of(env)
     env.env_method("scout_rewind")
     observation = env.reset()
@@ -67,17 +67,17 @@ def play(model: Any, env: VecEnv, *, deterministic: bool) -> list[tuple[int, boo
             action, _ = model.predict(observation, deterministic=deterministic)
             observation, _, done, infos = env.step(action)
         if SUCCESS not in infos[0]:
-            raise RuntimeError(f"an episode ended without the info {SUCCESS!r}: {OUTSIDE.format('TargetEnv')}")
+            raise RuntimeError(f"an episode ended without the info {SUCCESS!r}: {LIKELY_CAUSE.format('TargetEnv')}")
         played.append((infos[0][CONTEXT], infos[0][SUCCESS]))
     return played
 
 
 def by_context(played: list[tuple[int, bool]]) -> dict[int, float]:
-    """Return the success of each context: True or False, or the share where it was played several times."""
+    """Return the success of each context: True or False, or the share if it was played several times."""
     outcomes: dict[int, list[bool]] = {}
     for context, success in played:
         outcomes.setdefault(context, []).append(success)
-    return {context: found[0] if len(found) == 1 else float(np.mean(found)) for context, found in outcomes.items()}
+    return {context: rows[0] if len(rows) == 1 else float(np.mean(rows)) for context, rows in outcomes.items()}
 
 
 def contexts_of(env: VecEnv) -> list[int]:
@@ -91,7 +91,7 @@ def contexts_of(env: VecEnv) -> list[int]:
 
 
 def normaliser(env: VecEnv) -> VecNormalize | None:
-    """Return the layer that normalises observations, if there is one."""
+    """Return the wrapper that normalises observations, if any."""
     while isinstance(env, VecEnvWrapper):
         if isinstance(env, VecNormalize) and env.norm_obs:
             return env
@@ -100,19 +100,19 @@ def normaliser(env: VecEnv) -> VecNormalize | None:
 
 
 def check_normalised_alike(training: VecEnv, evaluation: VecEnv) -> None:
-    """Refuse an evaluation that would show the policy other observations than training does."""
-    has = {True: "normalises observations", False: "does not"}
-    here, there = (normaliser(env) is not None for env in (training, evaluation))
+    """Refuse environments of which only one normalises observations."""
+    verb = {True: "normalises observations", False: "does not"}
+    in_training, in_evaluation = (normaliser(env) is not None for env in (training, evaluation))
     require(
-        here == there,
-        f"the training environment {has[here]} and the evaluation environment {has[there]}: put both into a "
-        f"VecNormalize, or neither",
+        in_training == in_evaluation,
+        f"the training environment {verb[in_training]} and the evaluation environment {verb[in_evaluation]}: put both "
+        f"into a VecNormalize, or neither",
     )
 
 
 def copy_statistics(training: VecEnv, evaluation: VecEnv) -> None:
-    """Give the evaluation environment the normalisation of training, and keep it from changing it."""
-    here, there = normaliser(training), normaliser(evaluation)
-    if here is not None and there is not None:
-        there.obs_rms, there.ret_rms = deepcopy(here.obs_rms), deepcopy(here.ret_rms)
-        there.training = False
+    """Copy the normalisation of training to the evaluation environment, and freeze it there."""
+    source, target = normaliser(training), normaliser(evaluation)
+    if source is not None and target is not None:
+        target.obs_rms, target.ret_rms = deepcopy(source.obs_rms), deepcopy(source.ret_rms)
+        target.training = False

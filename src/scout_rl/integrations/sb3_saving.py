@@ -22,8 +22,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 def load(algorithm: Any, path: str | os.PathLike[str], env: VecEnv, **kwargs: Any) -> Any:
     """Load what `save` wrote; ``learn(..., reset_num_timesteps=False)`` then continues.
 
-    ``env`` comes from `with_curriculum`, with a new curriculum of the same rule and size. The cells that were in
-    flight are issued again at its first reset.
+    ``env`` comes from `with_curriculum`, with a new curriculum of the same rule and size. Its first reset issues the
+    cells in flight again.
     """
     path = _stem(path)
     assignments_of(env).load(_beside(path))

@@ -12,6 +12,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper
 
 from scout_rl.codecs.codec import Codec
 from scout_rl.curriculum import Curriculum
+from scout_rl.files.refusal import Refusal
 from scout_rl.integrations.assignments import Assignments, Ticket
 from scout_rl.integrations.gymnasium import SUCCESS, TICKET, CurriculumEnv, check_rule
 from scout_rl.integrations.starts import check_shape, reset_operator
@@ -34,11 +35,11 @@ def with_curriculum(
 ) -> CurriculumVecEnv:
     """Return a vector environment whose every episode starts from the curriculum's next cell.
 
-    ``env`` is a list of functions that make an environment each, for any ``vec_env_cls`` (``SubprocVecEnv`` too),
-    or a vector environment that runs in this process. ``reset_to``, ``success`` and ``codec``: see `CurriculumEnv`.
+    ``env`` is a list of functions that each make an environment, for any ``vec_env_cls`` (``SubprocVecEnv`` too), or a
+    vector environment of this process. ``reset_to``, ``success`` and ``codec`` are those of `CurriculumEnv`.
     """
     assignments = curriculum if isinstance(curriculum, Assignments) else Assignments(curriculum)
-    check_rule(assignments.curriculum)  # here too: what a worker refuses arrives as a broken pipe
+    check_rule(assignments.curriculum)  # also here, because a worker's refusal arrives as a broken pipe
     check_shape(reset_operator(reset_to, codec), assignments.curriculum)
 
     def wrap(inner: gym.Env) -> CurriculumEnv:
@@ -50,7 +51,7 @@ def with_curriculum(
         return CurriculumVecEnv(vec_env_cls(env_fns, **(vec_env_kwargs or {})), assignments)
     inner = env.unwrapped
     if not isinstance(inner, DummyVecEnv):
-        raise ValueError(
+        raise Refusal(
             f"the environments of a {type(inner).__name__} are out of reach: pass the functions that make them, "
             f"with_curriculum(env_fns, ..., vec_env_cls={type(inner).__name__})"
         )
@@ -68,7 +69,7 @@ def assignments_of(env: VecEnv) -> Assignments:
 
 
 class CurriculumVecEnv(VecEnvWrapper):  # type: ignore[misc]
-    """Carries the assignments, and sends cells to environments in other processes."""
+    """Holds the assignments, and sends cells to environments in other processes."""
 
     def __init__(self, venv: VecEnv, assignments: Assignments) -> None:
         super().__init__(venv)
@@ -76,18 +77,18 @@ class CurriculumVecEnv(VecEnvWrapper):  # type: ignore[misc]
         self.remote_cells = RemoteCells(assignments, venv.get_attr("scout_process"), self._send)
 
     def reset(self) -> Any:
-        """Reset all; episodes under way are given up."""
+        """Reset all; episodes under way are dropped."""
         cells = self.remote_cells
         cells.restarting(cells.envs)
         observations = self.venv.reset()
         self.reset_infos = self.venv.reset_infos
         for i in cells.envs:
             cells.started(i, self.venv.reset_infos[i][TICKET])
-        cells.provide(cells.envs)  # the workers reset themselves at an episode's end: a cell must be there
+        cells.provide(cells.envs)  # a worker resets itself at an episode's end and needs a cell then
         return observations
 
     def step_wait(self) -> Any:
-        """Step all; outcomes are reported, and new cells sent, before this returns."""
+        """Step all, report outcomes, send new cells."""
         result = self.venv.step_wait()
         self.reset_infos = self.venv.reset_infos
         cells, dones, infos = self.remote_cells, result[2], result[3]
@@ -102,7 +103,7 @@ class CurriculumVecEnv(VecEnvWrapper):  # type: ignore[misc]
         return result
 
     def close(self) -> None:
-        """Close; episodes under way are given up."""
+        """Close; episodes under way are dropped."""
         self.remote_cells.close()
         super().close()
 

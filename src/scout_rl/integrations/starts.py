@@ -19,7 +19,7 @@ ResetTo = Callable[[Any, int, int], Start]
 
 
 class LadderStart:
-    """Restores a state of the ladder's cell; the environment's random generators run on, so episodes differ."""
+    """Restores a state of the cell from the ladder. The environment's random generators run on, so episodes differ."""
 
     def __init__(self, ladder: Ladder, codec: Codec | None = None) -> None:
         self.ladder = ladder
@@ -35,29 +35,30 @@ class LadderStart:
         return self.codec.set_state(env, state)
 
 
-def reset_operator(given: Any, codec: Codec | None = None) -> ResetTo:
-    """Return ``given`` as a function of (env, context, level); ``codec`` is for a ladder alone."""
+def reset_operator(reset_to: Any, codec: Codec | None = None) -> ResetTo:
+    """Return a Ladder or a user's function as a function of (env, context, level); ``codec`` is for a ladder only."""
     require(
         codec is None or (isinstance(codec, Codec) and not isinstance(codec, type)),
         f"codec is of type {type(codec).__name__}, but must be an object with get_state and set_state",
     )
-    if isinstance(given, Ladder):
-        return LadderStart(given, codec)
+    if isinstance(reset_to, Ladder):
+        return LadderStart(reset_to, codec)
+    kind = type(reset_to).__name__
     require(
-        callable(given),
-        f"reset_to is of type {type(given).__name__}, but must be a Ladder or a function reset_to(env, context, level)",
+        callable(reset_to),
+        f"reset_to is of type {kind}, but must be a Ladder or a function reset_to(env, context, level)",
     )
     require(codec is None, "codec restores the states of a Ladder, but reset_to is a function, which needs none")
-    operator: ResetTo = given
+    operator: ResetTo = reset_to
     return operator
 
 
 def check_shape(operator: ResetTo, curriculum: Curriculum) -> None:
-    """Refuse a ladder of another size than its curriculum, before any training time is spent."""
+    """Refuse a ladder of another size than its curriculum."""
     if isinstance(operator, LadderStart):
-        ladder = operator.ladder
-        there, here = (ladder.n_contexts, ladder.n_levels), (curriculum.n_contexts, curriculum.n_levels)
+        ladder, n_contexts, n_levels = operator.ladder, curriculum.n_contexts, curriculum.n_levels
         require(
-            there == here,
-            f"the ladder has {there[0]} contexts x {there[1]} levels, the curriculum {here[0]} x {here[1]}",
+            (ladder.n_contexts, ladder.n_levels) == (n_contexts, n_levels),
+            f"the ladder has {ladder.n_contexts} contexts x {ladder.n_levels} levels, "
+            f"the curriculum {n_contexts} x {n_levels}",
         )

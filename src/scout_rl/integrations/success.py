@@ -1,9 +1,10 @@
-"""Binary success of an episode, from an info key or a function. A time-out says nothing about success."""
+"""Binary success of an episode, from an info key or a function. A time-out alone is neither success nor failure."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.success import ARGUMENTS, Success, binary, check_success, source_of
 
 __all__ = ["Success", "SuccessOnce"]
@@ -18,15 +19,15 @@ class SuccessOnce:
         self.function = None if isinstance(success, str) else success
         self._source = source_of(success)
 
-    def missing(self, info: dict[str, Any]) -> ValueError:
-        """The error for an episode in which no step said whether it succeeded."""
+    def missing(self, info: dict[str, Any]) -> Refusal:
+        """The error for an episode in which no step had a success value."""
         if self.key is None:
-            return ValueError("the success function returned None at every step of an episode; return True or False")
-        return ValueError(
+            return Refusal("the success function returned None at every step of an episode; return True or False")
+        return Refusal(
             f"no step of an episode had the success key {self.key!r} in its info (the last one has {sorted(info)}); "
             f"name another key, or pass a function: success=lambda {ARGUMENTS}: ..."
         )
 
     def binary(self, value: Any) -> bool:
-        """Return True or False; refuse what is neither (NaN, 0.3, a batch)."""
+        """Return True or False; refuse anything else (NaN, 0.3, a batch)."""
         return binary(value, self._source)

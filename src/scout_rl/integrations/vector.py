@@ -1,10 +1,10 @@
-"""Environments in other processes: cells and outcomes travel over the vector environment's own channels.
+"""Environments in other processes: cells and outcomes travel over the vector environment's channels.
 
-Cells go out with ``set_attr``, and come back as tags in the infos of resets and last steps. There is no server.
-A worker needs its next cell before it resets itself. Where the vector environment resets in the step that ends the
-episode (SAME_STEP, and every SB3 vector environment), that cell has to be sent an episode ahead: it is prefetched,
-and `Assignments.staleness` says how many windows were closed in between. In the other modes the cell is drawn after
-the outcome, as in one process.
+Cells go out with ``set_attr`` and come back as tags in the infos of resets and last steps. There is no server.
+A worker needs its next cell before it resets itself. If the vector environment resets in the step that ends the
+episode (SAME_STEP, and every SB3 vector environment), that cell is prefetched: sent an episode ahead.
+`Assignments.staleness` says how many windows were closed in between. In the other modes the cell is drawn after the
+outcome, as in one process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from scout_rl.integrations.assignments import OUTSIDE, Assignments, Ticket
+from scout_rl.files.refusal import Refusal
+from scout_rl.integrations.assignments import LIKELY_CAUSE, Assignments, Ticket
 from scout_rl.integrations.gymnasium import SUCCESS, TICKET
 from scout_rl.rules.rule import require
 
@@ -25,7 +26,7 @@ __all__ = ["CurriculumVectorEnv", "RemoteCells"]
 
 
 class RemoteCells:
-    """What the environments in other processes hold: the cell that each runs, and those that wait in it."""
+    """The cells of environments in other processes: the one that each runs, and those waiting there."""
 
     def __init__(
         self,
@@ -40,14 +41,14 @@ class RemoteCells:
                 f"process that trains, and pass it to every environment",
             )
         self.envs = [i for i, process in enumerate(processes) if process is None]
-        """Indices of the environments in other processes; the others look after themselves."""
+        """Indices of the environments in other processes; the others draw their cells."""
         self._send = send
         self._slot = {i: assignments.slot() for i in self.envs}
         self._running: dict[int, Ticket | None] = dict.fromkeys(self.envs)
         self._waiting: dict[int, deque[Ticket]] = {i: deque() for i in self.envs}
 
     def provide(self, envs: Iterable[int]) -> None:
-        """Send a cell to each of these that has none waiting."""
+        """Send a cell to each of these environments that has none waiting."""
         parcels = {i: [self._slot[i].issue()] for i in envs if i in self._waiting and not self._waiting[i]}
         for i, tickets in parcels.items():
             self._waiting[i].extend(tickets)
@@ -55,18 +56,18 @@ class RemoteCells:
             self._send(parcels)
 
     def restarting(self, envs: Iterable[int]) -> None:
-        """These are about to be reset: what runs in them is given up, and each has a cell to start from."""
+        """Before a reset of these environments: drop their episodes, and send each a cell if none waits."""
         envs = [i for i in envs if i in self._slot]
         for i in envs:
-            self._give_up(i)
+            self._drop(i)
         self.provide(envs)
 
     def started(self, env: int, number: int) -> None:
-        """The environment says which ticket its new episode is on."""
+        """Note that the environment started an episode on this ticket."""
         running = self._running[env]
         if running is not None and running.number == number:
             return  # reset twice: the same start again
-        self._give_up(env)
+        self._drop(env)
         ticket = self._waiting[env].popleft() if self._waiting[env] else None
         if ticket is None or ticket.number != number:
             raise RuntimeError(f"environment {env} started ticket {number}, but was sent {ticket}")
@@ -74,21 +75,21 @@ class RemoteCells:
         self._slot[env].start(ticket)
 
     def ended(self, env: int, number: int, success: bool) -> None:
-        """The environment says how its episode ended."""
+        """Note the outcome of the environment's episode."""
         running, self._running[env] = self._running[env], None
         if running is None or running.number != number:
             raise RuntimeError(f"environment {env} ended ticket {number}, but was running {running}")
         self._slot[env].finish(number, success)
 
     def close(self) -> None:
-        """Give up everything in flight."""
+        """Drop everything in flight."""
         for i in self.envs:
-            self._give_up(i)
+            self._drop(i)
             for ticket in self._waiting[i]:
                 self._slot[i].drop(ticket.number)
             self._waiting[i].clear()
 
-    def _give_up(self, env: int) -> None:
+    def _drop(self, env: int) -> None:
         running, self._running[env] = self._running[env], None
         if running is not None:
             self._slot[env].drop(running.number)
@@ -100,8 +101,8 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):  # type: ignore[misc]
     >>> env_fns = [lambda: CurriculumEnv(MyEnv(), assignments, reset_to, "is_success")] * 8   # doctest: +SKIP
     >>> envs = CurriculumVectorEnv(AsyncVectorEnv(env_fns), assignments)                      # doctest: +SKIP
 
-    Around a vector environment of this process it does nothing. It must be the first wrapper around the vector
-    environment, so that it sees the infos as the workers sent them.
+    Around a vector environment of this process it does nothing. It must be the first wrapper, to see the infos as the
+    workers sent them.
     """
 
     def __init__(self, env: gym.vector.VectorEnv, assignments: Assignments) -> None:
@@ -109,7 +110,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):  # type: ignore[misc]
         self.cells = RemoteCells(assignments, _processes(env), self._send)
         self._mode = env.metadata.get("autoreset_mode", AutoresetMode.SAME_STEP)
         if not self.cells.envs and type(self).step is CurriculumVectorEnv.step:
-            self.step = env.step  # type: ignore[method-assign]  # there is nothing to do around it
+            self.step = env.step  # type: ignore[method-assign]  # nothing to add
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -124,10 +125,10 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):  # type: ignore[misc]
         return observations, infos
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Step all; outcomes are reported, and new cells sent, before this returns."""
+        """Step all, report outcomes, send new cells."""
         result = self.env.step(actions)
         infos = result[4]
-        if self._mode is AutoresetMode.NEXT_STEP:  # these were reset while others made their last step
+        if self._mode is AutoresetMode.NEXT_STEP:  # some were reset in this step
             self._note_starts(infos)
         done = [i for i in np.flatnonzero(result[2] | result[3]).tolist() if i in self.cells.envs]
         last = infos.get("final_info", infos)
@@ -143,7 +144,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):  # type: ignore[misc]
         return result  # type: ignore[no-any-return]
 
     def close(self, **kwargs: Any) -> None:
-        """Close; episodes under way are given up."""
+        """Close; episodes under way are dropped."""
         self.cells.close()
         super().close(**kwargs)
 
@@ -160,21 +161,21 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):  # type: ignore[misc]
 def ended_unseen(env: int, wrapper: str) -> RuntimeError:
     """The error for an episode that ended without an outcome."""
     return RuntimeError(
-        f"environment {env} ended an episode without the info {SUCCESS!r}: {OUTSIDE.format('CurriculumEnv')}; if there "
-        f"is none, CurriculumEnv must be in every environment, and {wrapper} the first wrapper around the vector "
+        f"environment {env} ended an episode without the info {SUCCESS!r}: {LIKELY_CAUSE.format('CurriculumEnv')}; if "
+        f"there is none, CurriculumEnv must be in every environment, and {wrapper} the first wrapper around the vector "
         f"environment"
     )
 
 
 def _processes(env: gym.vector.VectorEnv) -> list[int | None]:
-    """Ask every environment where the curriculum is that it draws from; None: elsewhere, so cells must be sent."""
+    """The process of every environment's curriculum; None: another process, so cells must be sent."""
     try:
         return list(env.call("scout_process"))
     except AttributeError as error:
-        raise ValueError("wrap every environment in CurriculumEnv, inside the vector environment") from error
+        raise Refusal("wrap every environment in CurriculumEnv, inside the vector environment") from error
 
 
 def _value(infos: dict[str, Any], key: str, env: int) -> Any:
-    """One environment's entry of a vector environment's info, or None."""
+    """One environment's entry in a vector environment's info, or None."""
     mask = infos.get(f"_{key}")
     return None if mask is None or not mask[env] else infos[key][env]

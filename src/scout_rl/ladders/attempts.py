@@ -9,6 +9,7 @@ import numpy as np
 
 from scout_rl.codecs.codec import Codec, Env, State
 from scout_rl.files.archive import Array
+from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.sources import Sources
 from scout_rl.ladders.success import SuccessOf
 from scout_rl.ladders.trajectory import Trajectory
@@ -40,9 +41,9 @@ def solve_contexts(
 ) -> tuple[list[Trajectory], Sources]:
     """A success per context: of the first policy that has one, else the context's entry in ``trajectories``."""
     if attempts < 1 or horizon < 1 or n_contexts < 1:
-        raise ValueError(f"{n_contexts} contexts, {attempts} attempts and {horizon} steps: each must be at least 1.")
+        raise Refusal(f"{n_contexts} contexts, {attempts} attempts and {horizon} steps: each must be at least 1.")
     if trajectories is not None and len(trajectories) != n_contexts:
-        raise ValueError(f"{len(trajectories)} trajectories for {n_contexts} contexts: give one a context.")
+        raise Refusal(f"{len(trajectories)} trajectories for {n_contexts} contexts: give one a context.")
     counts = np.zeros((len(policies), n_contexts), dtype=int)
     solutions: list[Trajectory] = []
     source_of: list[int] = []
@@ -60,7 +61,7 @@ def solve_contexts(
                 break
         else:
             if trajectories is None:
-                raise ValueError(
+                raise Refusal(
                     f"context {x}: no policy succeeds in {attempts} attempts of {horizon} steps, "
                     "and there are no trajectories to fall back on."
                 )
@@ -120,7 +121,7 @@ def play_again(env: Env, codec: Codec, start: State, actions: list[Array], succe
         achieved.append(_goal(observation, "achieved_goal"))
         done = success(observation, float(reward), terminated, truncated, info)
         if done != (t == len(actions)) or ((terminated or truncated) and t < len(actions)):
-            raise ValueError(
+            raise Refusal(
                 f"a success at step {len(actions)} was replayed from the restored start and is another episode at "
                 f"step {t}: the codec does not restore all of this environment (see verify_codec)"
             )

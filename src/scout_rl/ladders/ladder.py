@@ -15,6 +15,7 @@ from scout_rl.codecs import codec_for
 from scout_rl.codecs.codec import Codec, Env, State
 from scout_rl.codecs.packing import pack_states, unpack_states
 from scout_rl.files.archive import Array, content_hash, read_archive, write_archive
+from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.attempts import Policy, solve_contexts
 from scout_rl.ladders.progress import PROGRESS, Progress
 from scout_rl.ladders.sources import Sources
@@ -28,7 +29,7 @@ FRACTIONS = (0.0, 0.25, 0.5, 0.75, 0.9)
 def level_fractions(n_levels: int) -> tuple[float, ...]:
     """Progress of any number of levels: the paper's five, interpolated. Nine levels contain the five."""
     if n_levels < 2:
-        raise ValueError(f"a ladder needs at least two levels, not {n_levels}")
+        raise Refusal(f"a ladder needs at least two levels, not {n_levels}")
     places = np.linspace(0, len(FRACTIONS) - 1, n_levels)
     return tuple(float(f) for f in np.interp(places, range(len(FRACTIONS)), FRACTIONS))
 
@@ -49,13 +50,13 @@ class Ladder:
 
     def __post_init__(self) -> None:
         if not self.cells or not self.cells[0]:
-            raise ValueError("a ladder needs at least one context and one level.")
+            raise Refusal("a ladder needs at least one context and one level.")
         for context, levels in enumerate(self.cells):
             if len(levels) != len(self.cells[0]):
-                raise ValueError(f"context {context} has {len(levels)} levels, and context 0 has {len(self.cells[0])}.")
+                raise Refusal(f"context {context} has {len(levels)} levels, and context 0 has {len(self.cells[0])}.")
             for level, states in enumerate(levels):
                 if not states:
-                    raise ValueError(f"cell ({context}, {level}) has no state.")
+                    raise Refusal(f"cell ({context}, {level}) has no state.")
 
     def __repr__(self) -> str:
         codecs = ", ".join(sorted({state.codec for state in self._every_state()}))
@@ -75,7 +76,7 @@ class Ladder:
     def states(self, context: int, level: int) -> tuple[State, ...]:
         """All states of a cell; an unknown cell is a ``ValueError``."""
         if not (0 <= context < self.n_contexts and 0 <= level < self.n_levels):
-            raise ValueError(
+            raise Refusal(
                 f"there is no cell ({context}, {level}) in a ladder of {self.n_contexts} contexts "
                 f"and {self.n_levels} levels."
             )
@@ -133,9 +134,9 @@ class Ladder:
         """
         fractions = tuple(float(f) for f in fractions)
         if not fractions or fractions[0] != 0.0 or any(b <= a for a, b in pairwise(fractions)) or fractions[-1] > 1.0:
-            raise ValueError(f"fractions must start at 0 and rise to at most 1, not {fractions}.")
+            raise Refusal(f"fractions must start at 0 and rise to at most 1, not {fractions}.")
         if isinstance(progress, str) and progress not in PROGRESS:
-            raise ValueError(f"progress is one of {', '.join(PROGRESS)} or a function, not {progress!r}.")
+            raise Refusal(f"progress is one of {', '.join(PROGRESS)} or a function, not {progress!r}.")
         measure = PROGRESS[progress] if isinstance(progress, str) else progress
         cells = []
         for context, entry in enumerate(trajectories):
@@ -193,7 +194,7 @@ class Ladder:
         """
         counts = {len(states) for levels in self.cells for states in levels}
         if len(counts) > 1:
-            raise ValueError(f"cells have {sorted(counts)} states: only equal numbers can be stacked.")
+            raise Refusal(f"cells have {sorted(counts)} states: only equal numbers can be stacked.")
         every = self._every_state()
         shape = (self.n_contexts, self.n_levels, *((counts.pop(),) if counts != {1} else ()))
         stacked = {}
@@ -217,9 +218,9 @@ class Ladder:
         """Read what :meth:`save` wrote; a damaged file, or one with another hash, is a ``ValueError``."""
         arrays, meta, stored_hash = read_archive(path)
         if meta.get("kind") != "ladder":
-            raise ValueError(f"{path} holds no ladder.")
+            raise Refusal(f"{path} holds no ladder.")
         if sha256 is not None and stored_hash != sha256:
-            raise ValueError(f"{path} holds ladder {stored_hash[:12]}, not {sha256[:12]}.")
+            raise Refusal(f"{path} holds ladder {stored_hash[:12]}, not {sha256[:12]}.")
         states = unpack_states(arrays, meta["states"])
         cells = tuple(tuple(tuple(states[i] for i in cell) for cell in levels) for levels in meta["cells"])
         sources = Sources.from_dict(meta["sources"]) if "sources" in meta else None
@@ -240,13 +241,13 @@ class Ladder:
 def _rungs(trajectory: Trajectory, fractions: Sequence[float], measure: Progress, context: int) -> list[State]:
     end = trajectory.first_success
     if end is None:
-        raise ValueError(f"the trajectory of context {context} never succeeds: a ladder needs one that does.")
+        raise Refusal(f"the trajectory of context {context} never succeeds: a ladder needs one that does.")
     try:
         values = np.asarray(measure(trajectory), dtype=np.float64)
     except ValueError as error:
-        raise ValueError(f"context {context}: {error}") from error
+        raise Refusal(f"context {context}: {error}") from error
     if values.shape != (len(trajectory.states),) or not np.isfinite(values[:end]).all():
-        raise ValueError(f"progress of context {context} must be {len(trajectory.states)} finite numbers, one a state.")
+        raise Refusal(f"progress of context {context} must be {len(trajectory.states)} finite numbers, one a state.")
     rungs, lowest = [trajectory.states[0]], 0
     for fraction in fractions[1:]:
         lowest += int(np.argmin(np.abs(values[lowest:end] - fraction)))

@@ -10,6 +10,7 @@ import numpy as np
 from scout_rl.codecs.codec import Codec, Env, State
 from scout_rl.codecs.compare import flatten
 from scout_rl.files.archive import Array, archive_bytes, parse_archive
+from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.success import Success, binary
 from scout_rl.ladders.trajectory import Trajectory
 
@@ -31,10 +32,10 @@ def to_minari(trajectories: Sequence[Trajectory], dataset_id: str, env: Env, **m
     buffers = []
     for number, trajectory in enumerate(trajectories):
         if not trajectory.observations:
-            raise ValueError(f"trajectory {number} has no observations: record it with observations=True.")
+            raise Refusal(f"trajectory {number} has no observations: record it with observations=True.")
         names = list(space.spaces) if nested else ["observation"]
         if set(names) != set(trajectory.observations):
-            raise ValueError(f"trajectory {number} observes {list(trajectory.observations)}, not {names}.")
+            raise Refusal(f"trajectory {number} observes {list(trajectory.observations)}, not {names}.")
         observations = {name: trajectory.observations[name] for name in names}
         ends = np.zeros(len(trajectory), dtype=bool)
         ends[-1] = True
@@ -125,7 +126,7 @@ def _played_again(
     from scout_rl.ladders.recorder import Recorder
 
     if metadata.get("seed") is None:
-        raise ValueError(f"episode {episode.id} has neither states nor the seed of its reset: no replay.")
+        raise Refusal(f"episode {episode.id} has neither states nor the seed of its reset: no replay.")
     recorder = Recorder(env, codec, success=success, observations=True)
     recorder.reset(seed=int(metadata["seed"]), options=metadata.get("options"))
     for action in episode.actions:
@@ -137,7 +138,7 @@ def _played_again(
         played = trajectory.observations.get(name)
         steps = 0 if played is None else min(len(played), len(recorded))
         if played is None or not np.allclose(played[:steps], recorded[:steps], atol=tolerance, rtol=0):
-            raise ValueError(f"episode {episode.id}: the replay shows another {name} than was recorded.")
+            raise Refusal(f"episode {episode.id}: the replay shows another {name} than was recorded.")
     if trajectory.first_success is None:
-        raise ValueError(f"episode {episode.id}: the replay of its {len(trajectory)} actions does not succeed.")
+        raise Refusal(f"episode {episode.id}: the replay of its {len(trajectory)} actions does not succeed.")
     return trajectory

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.trajectory import Trajectory
 
 Progress = Callable[[Trajectory], NDArray[np.float64]]
@@ -24,7 +25,7 @@ def path_progress(trajectory: Trajectory) -> NDArray[np.float64]:
     way = np.r_[0.0, np.cumsum(np.linalg.norm(np.diff(achieved, axis=0), axis=1))]
     total = way[_end(trajectory)]
     if total == 0:
-        raise ValueError("the achieved goal never moves: use progress='time' or a function.")
+        raise Refusal("the achieved goal never moves: use progress='time' or a function.")
     share: NDArray[np.float64] = way / total
     return share
 
@@ -33,11 +34,11 @@ def remaining_progress(trajectory: Trajectory) -> NDArray[np.float64]:
     """The share of the distance between achieved and desired goal that is gone; 1 at the first success."""
     achieved = _achieved(trajectory, "remaining")
     if trajectory.desired is None:
-        raise ValueError("progress='remaining' needs trajectories with a desired goal.")
+        raise Refusal("progress='remaining' needs trajectories with a desired goal.")
     distance = np.linalg.norm(achieved - trajectory.desired, axis=1)
     first, last = distance[0], distance[_end(trajectory)]
     if first == last:
-        raise ValueError("the distance to the goal does not shrink: use progress='time' or a function.")
+        raise Refusal("the distance to the goal does not shrink: use progress='time' or a function.")
     gone: NDArray[np.float64] = (first - distance) / (first - last)
     return gone
 
@@ -51,11 +52,11 @@ PROGRESS: dict[str, Progress] = {
 
 def _end(trajectory: Trajectory) -> int:
     if trajectory.first_success is None:
-        raise ValueError("the trajectory never succeeds.")
+        raise Refusal("the trajectory never succeeds.")
     return trajectory.first_success
 
 
 def _achieved(trajectory: Trajectory, progress: str) -> NDArray[np.float64]:
     if trajectory.achieved is None:
-        raise ValueError(f"progress={progress!r} needs achieved goals: record with achieved=lambda observation: ...")
+        raise Refusal(f"progress={progress!r} needs achieved goals: record with achieved=lambda observation: ...")
     return np.asarray(trajectory.achieved, dtype=np.float64)

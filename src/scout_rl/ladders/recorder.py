@@ -15,6 +15,7 @@ from scout_rl.codecs import codec_for
 from scout_rl.codecs.codec import Codec, Env, State
 from scout_rl.codecs.compare import flatten
 from scout_rl.files.archive import Array
+from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.success import Success, success_reader
 from scout_rl.ladders.trajectory import Trajectory
 
@@ -66,7 +67,7 @@ class Recorder(gymnasium.Wrapper):  # type: ignore[misc]
         """Step and record; the end of the episode finishes the trajectory."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         if self._episode is None:
-            raise ValueError("reset the Recorder before stepping it.")
+            raise Refusal("reset the Recorder before stepping it.")
         self._episode.actions.append(np.array(action))
         self._episode.rewards.append(float(reward))
         self._episode.success.append(self._success(observation, float(reward), terminated, truncated, info))
@@ -78,7 +79,7 @@ class Recorder(gymnasium.Wrapper):  # type: ignore[misc]
     def finish(self, *, terminated: bool = False, truncated: bool = True) -> Trajectory:
         """Finish and keep the current trajectory, also before the episode's end."""
         if self._episode is None or not self._episode.actions:
-            raise ValueError("there is no step to keep: reset the Recorder and step it first.")
+            raise Refusal("there is no step to keep: reset the Recorder and step it first.")
         trajectory = self._episode.trajectory(self.codec, terminated, truncated)
         if not self._only_successes or trajectory.first_success is not None:
             self.trajectories.append(trajectory)

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from scout_rl.files.refusal import Refusal
+
 Success = str | Callable[..., Any]
 """An info key, or ``f(observation, reward, terminated, truncated, info)``, called after every step."""
 
@@ -27,7 +29,7 @@ def binary(value: Any, source: str) -> bool:
     """True or False; a ``ValueError`` for other values. ``source`` begins its message: "info['x'] is"."""
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "biuf" or array.item() not in (0, 1):
-        raise ValueError(f"{source} {value!r}, but success must be boolean or 0/1")
+        raise Refusal(f"{source} {value!r}, but success must be boolean or 0/1")
     return bool(array.item())
 
 
@@ -41,7 +43,7 @@ def check_success(success: Any) -> None:
     if isinstance(success, str):
         return
     if not callable(success):
-        raise ValueError(f"success is {success!r}, but must be an info key or a function of what step() returned")
+        raise Refusal(f"success is {success!r}, but must be an info key or a function of what step() returned")
     try:
         signature = inspect.signature(success)
     except (TypeError, ValueError):  # some C functions have no signature
@@ -49,7 +51,7 @@ def check_success(success: Any) -> None:
     try:
         signature.bind(*ARGUMENTS.split(", "))
     except TypeError:
-        raise ValueError(f"the success function takes {signature}, but is called with ({ARGUMENTS})") from None
+        raise Refusal(f"the success function takes {signature}, but is called with ({ARGUMENTS})") from None
 
 
 def success_reader(success: Success | None, env: Any) -> SuccessOf:
@@ -64,7 +66,7 @@ def success_reader(success: Success | None, env: Any) -> SuccessOf:
         for key in keys:
             if key in info:
                 return info[key] is not None and binary(info[key], source_of(key))
-        raise ValueError(
+        raise Refusal(
             f"info of {type(env.unwrapped).__name__} has no {' or '.join(map(repr, keys))}: say what success is, "
             f"success=lambda {ARGUMENTS}: ..."
         )

@@ -11,6 +11,7 @@ import numpy as np
 from scout_rl.codecs.codec import State
 from scout_rl.codecs.packing import pack_states, unpack_states
 from scout_rl.files.archive import Array, read_archive, write_archive
+from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.success import binary
 
 
@@ -37,10 +38,10 @@ class Trajectory:
         by_state = {"states": self.states, **({} if self.achieved is None else {"achieved": self.achieved})}
         for name, values in {**by_state, **self.observations}.items():
             if len(values) != steps + 1:
-                raise ValueError(f"{name} has {len(values)} entries; a trajectory of {steps} steps has {steps + 1}.")
+                raise Refusal(f"{name} has {len(values)} entries; a trajectory of {steps} steps has {steps + 1}.")
         for name, values in {"rewards": self.rewards, "success": self.success}.items():
             if len(values) != steps:
-                raise ValueError(f"{name} has {len(values)} entries; the trajectory has {steps} steps.")
+                raise Refusal(f"{name} has {len(values)} entries; the trajectory has {steps} steps.")
         if np.asarray(self.success).dtype != bool:
             for number, value in enumerate(self.success):
                 binary(value, f"success[{number}] is")
@@ -71,7 +72,7 @@ class Trajectory:
         """Read what :meth:`save` wrote; a damaged file is a ``ValueError``."""
         arrays, meta, _ = read_archive(path)
         if meta.get("kind") != "trajectory":
-            raise ValueError(f"{path} holds no trajectory.")
+            raise Refusal(f"{path} holds no trajectory.")
         prefix = "observations/"
         return cls(
             states=tuple(unpack_states(arrays, meta["states"])),

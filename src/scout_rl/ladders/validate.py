@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scout_rl.codecs import codec_for
 from scout_rl.codecs.codec import Codec, Env, State, is_made
 from scout_rl.codecs.compare import difference
-from scout_rl.codecs.replay import continue_play, play, sample_actions
+from scout_rl.codecs.playback import continue_play, play, sample_actions
 from scout_rl.files.archive import Array
 from scout_rl.ladders.ladder import Ladder
 from scout_rl.ladders.success import SUCCESS_KEYS, Success, success_reader

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.files.damage import reading
+from scout_rl.files.refusal import Refusal
 from scout_rl.records.stored import read_table
 from scout_rl.records.tables import EVALUATIONS
 
@@ -34,10 +35,10 @@ def read_evaluations(folder: Path, about: dict[str, Any], closed: int) -> list[d
     with reading(path):
         outcomes = [row["outcomes"] for row in rows]
         if any(len(row) != len(outcomes[0]) or set(row) - {0, 1} for row in outcomes):
-            raise ValueError("its outcomes are not one 0 or 1 for every held-out context")
+            raise Refusal("its outcomes are not one 0 or 1 for every held-out context")
         names = list(rows[0]["groups"]) if rows else []
         if any(list(row["groups"]) != names for row in rows):
-            raise ValueError("its evaluations are not of the same groups")
+            raise Refusal("its evaluations are not of the same groups")
         groups = {name: np.array([row["groups"][name] for row in rows], np.float64) for name in names}
         success = np.array([row["success"] for row in rows], np.float64)
         check_times(about["config"], [row["window"] for row in rows], closed)
@@ -50,22 +51,22 @@ def check_times(config: dict[str, Any], at: list[int], closed: int) -> None:
     """Refuse evaluations that were not due, appear twice, or are missing after ``closed`` windows."""
     if "windows" not in config:  # a user's loop evaluates when it likes
         if any(before >= after for before, after in pairwise(at)) or (closed and at[-1:] > [closed]):
-            raise ValueError("its evaluations are not in order, or of windows that are not there")
+            raise Refusal("its evaluations are not in order, or of windows that are not there")
         return
     every = config.get("evaluate_every")
     if not every:  # old configs lack it
         if any(before >= after for before, after in pairwise(at)) or at[:1] not in ([], [0]):
-            raise ValueError("its evaluations do not begin before the first window, or are not in order")
+            raise Refusal("its evaluations do not begin before the first window, or are not in order")
         if closed == config["windows"] and at[-1:] != [closed]:
-            raise ValueError(f"the evaluation after {closed} windows is missing")
+            raise Refusal(f"the evaluation after {closed} windows is missing")
         return
     expected = due(config["windows"], every)
     for i, window in enumerate(at):
         if i >= len(expected) or window != expected[i]:
             wanted = f"the one after {expected[i]} windows" if i < len(expected) else "none"
-            raise ValueError(f"its evaluation {i + 1} is of after {window} windows, where {wanted} was due")
+            raise Refusal(f"its evaluation {i + 1} is of after {window} windows, where {wanted} was due")
     if closed and len(at) < len(expected) and expected[len(at)] <= closed:
-        raise ValueError(f"the evaluation after {expected[len(at)]} windows is missing")
+        raise Refusal(f"the evaluation after {expected[len(at)]} windows is missing")
 
 
 def check_means(
@@ -82,9 +83,9 @@ def check_means(
     if "groups" in about:
         labels = np.array(about["groups"]["held_out"])
         if len(labels) != outcomes.shape[1]:
-            raise ValueError(f"it has {outcomes.shape[1]} held-out contexts, and labels for {len(labels)}")
+            raise Refusal(f"it has {outcomes.shape[1]} held-out contexts, and labels for {len(labels)}")
         if set(groups) != set(labels.tolist()):
-            raise ValueError(f"its groups are {', '.join(groups)}, and its labels {', '.join(sorted(set(labels)))}")
+            raise Refusal(f"its groups are {', '.join(groups)}, and its labels {', '.join(sorted(set(labels)))}")
         for name, values in groups.items():
             _require_equal(f"success of group {name}", at, values, outcomes[:, labels == name].mean(axis=1))
         return
@@ -96,12 +97,12 @@ def check_means(
     within = (means.min(axis=0) <= overall + ROUNDING) & (overall <= means.max(axis=0) + ROUNDING)
     for i in np.flatnonzero(~(within & (means >= 0).all(axis=0) & (means <= 1).all(axis=0))).tolist():
         stored = ", ".join(f"{name} {values[i]:g}" for name, values in groups.items())
-        raise ValueError(f"the evaluation after {at[i]} windows has {stored}, and {overall[i]:g} of all outcomes")
+        raise Refusal(f"the evaluation after {at[i]} windows has {stored}, and {overall[i]:g} of all outcomes")
 
 
 def _require_equal(what: str, at: Sequence[int], stored: NDArray[np.float64], mean: NDArray[np.float64]) -> None:
     for i in np.flatnonzero(~(np.abs(stored - mean) <= ROUNDING)).tolist():  # NaN is unequal too
-        raise ValueError(
+        raise Refusal(
             f"the evaluation after {at[i]} windows has {what} {stored[i]:g}, "
             f"and the mean of its outcomes is {mean[i]:g}"
         )

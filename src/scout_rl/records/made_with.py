@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from scout_rl.files.refusal import Refusal
+
 PARTS = ("versions", "source", "ran_on")
 CONTINUED, FROM = "continued", "from_window"
 
@@ -34,7 +36,7 @@ def check(about: dict[str, Any]) -> None:
     """Refuse a malformed list ``continued``."""
     for entry in about.get(CONTINUED, []):
         if not isinstance(entry, dict) or not isinstance(entry.get(FROM), int):
-            raise ValueError(f"its list {CONTINUED!r} has an entry without {FROM!r}")
+            raise Refusal(f"its list {CONTINUED!r} has an entry without {FROM!r}")
 
 
 def _flat(part: dict[str, Any]) -> dict[str, Any]:

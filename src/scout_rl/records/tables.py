@@ -153,7 +153,7 @@ class RecordWriter:
         for first in self.evaluations.rows()[:1]:
             stored, new = ((len(each["outcomes"]), sorted(each["groups"])) for each in (first, row))
             if stored != new:
-                raise ValueError(
+                raise Refusal(
                     f"the evaluation has {new[0]} contexts in {', '.join(new[1])}, and those in "
                     f"{self.evaluations.path} have {stored[0]} in {', '.join(stored[1])}: always play the same ones"
                 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scout_rl.files.refusal import Refusal
 from scout_rl.report.measure import pacing
 from scout_rl.report.measure.metrics import interquartile_range, members_of
 from scout_rl.report.measure.pacing import POOLED, Difference, Pacing
@@ -113,7 +114,7 @@ class Diagnosis:
 def diagnose(run: RunRecord) -> Diagnosis:
     """Judge one run by its records. A run without a closed window is refused."""
     if not run.about.windows:
-        raise ValueError(f"{run.about.name} holds no closed window yet: there is nothing to diagnose")
+        raise Refusal(f"{run.about.name} holds no closed window yet: there is nothing to diagnose")
     pace = _measure(run)
     return Diagnosis(run.about, _verdict(run, pace), pace, run.groups, find_stuck(run))
 

@@ -1,5 +1,6 @@
-"""The allocation rules, one file each, and their registry by key."""
+"""The allocation rules, one file per rule, and their registry by key."""
 
+from scout_rl.files.refusal import Refusal
 from scout_rl.rules.aced import Aced
 from scout_rl.rules.alp import Alp
 from scout_rl.rules.anneal import Anneal
@@ -13,7 +14,7 @@ from scout_rl.rules.plr import Plr
 from scout_rl.rules.random import Random
 from scout_rl.rules.reverse import Reverse
 from scout_rl.rules.rfcl import Rfcl
-from scout_rl.rules.rfcl_official import RfclDemo
+from scout_rl.rules.rfcl_demo import RfclDemo
 from scout_rl.rules.rule import Rule, Status
 from scout_rl.rules.scout import Scout
 from scout_rl.rules.target import Target
@@ -40,13 +41,13 @@ RULES: dict[str, type[Rule]] = {
         RfclDemo,
     )
 }
-"""Every rule by its key: those of the specification in its order, then the one of the aligned RFCL protocol."""
+"""Every rule by its key: the specification's rules in its order, then the rule of the aligned RFCL protocol."""
 
 
 def make(key: str, **constants: object) -> Rule:
-    """Return the rule with this key, its constants changed as given."""
+    """Return the rule with this key; ``constants`` replace its defaults."""
     if key not in RULES:
-        raise ValueError(f"there is no rule {key!r}; the rules are {', '.join(RULES)}")
+        raise Refusal(f"there is no rule {key!r}; the rules are {', '.join(RULES)}")
     require_types(RULES[key], constants, f"rule {key!r}")
     return RULES[key](**constants)
 

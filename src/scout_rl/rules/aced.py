@@ -15,7 +15,7 @@ from scout_rl.rules.unpaced import BETA
 
 
 class AcedState(NamedTuple):
-    """Frontiers, and the successes of every cell so far, ``[..., contexts, levels]``."""
+    """Frontiers, and each cell's successes so far, ``[..., contexts, levels]``."""
 
     statistics: Statistics
     frontier: Frontier
@@ -48,8 +48,8 @@ class Aced(FrontierRule):
         statistics, frontier = init_statistics(n_contexts, n_levels), init_frontier(n_contexts, n_levels)
         return AcedState(statistics, frontier, np.zeros((n_contexts, n_levels)))
 
-    def contexts(self, state: AcedState) -> Array:
-        """Every context alike."""
+    def context_probabilities(self, state: AcedState) -> Array:
+        """Uniform."""
         return uniform(state.successes[..., 0])
 
     def observe(self, state: AcedState, outcomes: Outcomes) -> AcedState:

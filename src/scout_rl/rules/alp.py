@@ -21,9 +21,9 @@ class AlpState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Alp(Rule):
-    """Softmax of absolute learning progress, SCOUT's temperature, floor and cap, over all cells.
+    """Softmax of absolute learning progress over all cells, with SCOUT's temperature, floor and cap.
 
-    Ours: the slow rate, which the paper does not give.
+    Ours: the slow rate. The paper does not give it.
     """
 
     key: ClassVar[str] = "alp"
@@ -58,7 +58,7 @@ class Alp(Rule):
         return floor_and_cap(p, self.eps, self.q_max).reshape(progress.shape)
 
     def update(self, state: AlpState, outcomes: Outcomes) -> AlpState:
-        """Both averages, outcome by outcome."""
+        """Update both averages with every outcome, in order."""
         t = tally(outcomes, state.s_slow.shape)
         s_slow = fold(state.s_slow, t, outcomes.success * self.beta_slow, 1.0 - self.beta_slow)
         return AlpState(observe(state.statistics, t, outcomes.success, self.beta), s_slow)

@@ -13,8 +13,8 @@ from scout_rl.rules.unpaced import UnpacedRule, one_level
 class Anneal(UnpacedRule):
     """``l(t) = round(L * max(0, 1 - t/T_anneal))``, t = windows closed so far.
 
-    Ours: halves round to even, as Python's and NumPy's ``round`` do; in whole numbers, so that 32-bit floats
-    cannot move a step by a window.
+    Ours: halves round to even, as in Python's and NumPy's ``round``. It is computed in whole numbers, so that 32-bit
+    floats cannot shift a step by a window.
     """
 
     key: ClassVar[str] = "anneal"
@@ -30,7 +30,7 @@ class Anneal(UnpacedRule):
         return one_level(state, self.level(state))
 
     def level(self, state: State) -> Array:
-        """``l(t)``, exactly: L*(T-t) divided by T, rounded half to even."""
+        """``l(t)`` exactly: L*(T-t) divided by T, halves rounded to even."""
         t, L = state.statistics.window, state.statistics.success.shape[-1] - 1
         T, xp = self.T_anneal, namespace(t)
         whole, rest = xp.divmod(L * xp.maximum(T - t, 0), T)

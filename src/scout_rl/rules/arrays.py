@@ -1,7 +1,7 @@
 """The one place where NumPy and JAX differ: scatters, running maxima, loops.
 
-Every rule is written once on the functions that the two namespaces share. What they do not share is
-here. Arrays may carry leading axes (seeds, say): ``[..., contexts, levels]``.
+Every rule is written once, with functions that both namespaces have. The rest is here. Arrays may have
+leading axes (for example seeds): ``[..., contexts, levels]``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scout_rl.rules.cells import Array
 
 
 def namespace(array: Array) -> Any:
-    """Return ``numpy`` or ``jax.numpy``, whichever ``array`` (or the tracer) belongs to."""
+    """Return ``numpy`` or ``jax.numpy``: the one that ``array`` (or the tracer) belongs to."""
     if isinstance(array, np.ndarray | np.generic):
         return np
     jax = sys.modules.get("jax")
@@ -25,15 +25,15 @@ def namespace(array: Array) -> Any:
     raise TypeError(f"a rule's state holds NumPy or JAX arrays, not {type(array).__name__}")
 
 
-def drop_after(cell: Array, limit: int) -> int:
-    """How many entries of a sorted ``cell`` to keep: on NumPy those below ``limit``, on JAX (fixed shapes) all."""
+def count_kept(cell: Array, limit: int) -> int:
+    """How many entries of the sorted ``cell`` to keep: NumPy keeps those below ``limit``, JAX (fixed shapes) all."""
     return int(cell.searchsorted(limit)) if namespace(cell) is np else len(cell)
 
 
 def scatter_set(array: Array, index: Array, values: Array) -> Array:
     """``array`` (1-D) with ``values`` written at ``index``; on JAX an index past the end is ignored.
 
-    Where an index repeats, every value written there must be the same: the order is not fixed.
+    Where an index repeats, its values must be equal: the order of writing is not fixed.
     """
     if namespace(array) is np:
         out = array.copy()
@@ -43,7 +43,7 @@ def scatter_set(array: Array, index: Array, values: Array) -> Array:
 
 
 def segment_sum(values: Array, segment: Array) -> Array:
-    """Sum ``values`` (1-D) over equal ``segment`` ids, each below ``len(values)``: an array of that length."""
+    """The sum of ``values`` (1-D) per ``segment`` id. Ids are below ``len(values)``, the length of the result."""
     if namespace(values) is np:
         return np.bincount(segment, weights=values, minlength=len(values))
     return namespace(values).zeros_like(values).at[segment].add(values)
@@ -70,7 +70,7 @@ def while_loop(condition: Callable[[Array], Array], body: Callable[[Array], Arra
 
 
 def active(level: Array, n_levels: int) -> Array:
-    """Flat index of the cell ``(x, level[..., x])`` of every context, over all leading axes."""
+    """Flat index of every context's cell ``(x, level[..., x])``, over all leading axes."""
     xp = namespace(level)
     return xp.arange(0, level.size * n_levels, n_levels).reshape(level.shape) + level
 

@@ -23,7 +23,7 @@ class BetaState(NamedTuple):
     wins: Array
     trials: Array
     verdict: Array
-    """-1 harder, 1 easier, 0 neither: kept, because only cells with new outcomes can change theirs."""
+    """-1 harder, 1 easier, 0 neither. Stored, because only cells with new outcomes can change theirs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,13 +31,13 @@ class Beta(Scout):
     """SCOUT with its threshold tests on a Beta(1, 1) posterior over discounted counts.
 
     Harder if P(p >= tau_high) >= ``certainty``, easier if P(p <= tau_low) >= ``certainty``. Antistall also needs
-    the discounted rate above ``tau_low``. Ours: gamma and the certainty, which the paper does not give.
+    the discounted rate above ``tau_low``. Ours: gamma and certainty. The paper does not give them.
     """
 
     key: ClassVar[str] = "beta"
 
     gamma: float = 0.95
-    """Discount of the counts, an outcome; 1 is the paper's undiscounted ablation."""
+    """Discount of the counts per outcome; 1 is the paper's undiscounted ablation."""
     certainty: float = 0.8
     """Posterior probability that a test needs."""
 
@@ -47,21 +47,21 @@ class Beta(Scout):
         require(0.5 < self.certainty <= 1, f"Beta: certainty is {self.certainty}, but must be in (0.5, 1]")
 
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> State:
-        """SCOUT's start, the uniform prior everywhere."""
+        """SCOUT's start, with the uniform prior in every cell."""
         shape = (n_contexts, n_levels)
         statistics, frontier, signal = super().init(n_contexts, n_levels)
         counts = np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int8)
         return BetaState(statistics, frontier, signal, *counts)
 
     def count(self, state: State, t: Tally, outcomes: Outcomes) -> State:
-        """SCOUT's statistics, the discounted counts, and the verdicts of the cells they touched."""
+        """SCOUT's statistics, the discounted counts, and the verdicts of the cells with new outcomes."""
         wins = fold(state.wins, t, outcomes.success, self.gamma)
         trials = fold(state.trials, t, outcomes.success * 0 + 1, self.gamma)
         verdict = self._verdict(state.verdict, wins, trials, t.cell)
         return super().count(state, t, outcomes)._replace(wins=wins, trials=trials, verdict=verdict)
 
     def tests(self, state: State) -> Tests:
-        """The kept verdicts."""
+        """The stored verdicts."""
         here = active(state.frontier.level, state.wins.shape[-1])
         verdict = take(state.verdict, here)
         rate = take(state.wins, here) / namespace(state.wins).maximum(take(state.trials, here), 1.0)
@@ -78,7 +78,7 @@ class Beta(Scout):
         return rate, state.statistics.evidence[context, level]
 
     def _verdict(self, verdict: Array, wins: Array, trials: Array, cell: Array) -> Array:
-        """Test the posterior of the touched cells at both thresholds."""
+        """Test the posterior of these cells at both thresholds."""
         xp = namespace(wins)
         w, m = take(wins, cell), take(trials, cell)
         a, b = 1 + w, 1 + xp.maximum(m - w, 0.0)

@@ -1,4 +1,4 @@
-"""The small value types that travel between the stages: cells, outcomes, events."""
+"""The small value types that rules, curricula and learners exchange: cells, outcomes, events."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = Any
-"""A NumPy or JAX array. Shapes stand in the docstrings: the rules run on both."""
+"""A NumPy or JAX array: the rules run on both. Docstrings give the shapes."""
 
 
 class Cells(NamedTuple):
@@ -19,10 +19,10 @@ class Cells(NamedTuple):
 
 
 class Outcomes(NamedTuple):
-    """What one window of rollouts showed; arrays of one length, entries with ``valid = False`` are ignored.
+    """The outcomes of one window: arrays of one length. Entries with ``valid = False`` are ignored.
 
-    ``signal`` is the learner's own number for the rollout (mean absolute TD error for ``plr``, critic
-    disagreement for ``scout`` with ``lambda_u``); 0 where the learner gives none.
+    ``signal`` is a number from the learner per rollout: the mean absolute TD error for ``plr``, critic disagreement
+    for ``scout`` with ``lambda_u``. It is 0 where the learner has none.
     """
 
     context: Array
@@ -33,7 +33,7 @@ class Outcomes(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One move of one frontier, and the numbers that it was decided on."""
+    """One move of one frontier, and the numbers behind the decision."""
 
     window: int
     """The window whose transition pass moved it (0 is the first)."""
@@ -43,6 +43,6 @@ class Event(NamedTuple):
     from_level: int
     to_level: int
     success_average: float
-    """The success statistic of the cell that was left, after this window's outcomes."""
+    """The success statistic of the cell that the frontier left, after this window's outcomes."""
     evidence: int
     """How many outcomes that cell has had."""

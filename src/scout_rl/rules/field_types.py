@@ -1,4 +1,4 @@
-"""Values from outside (files, the command line, a user's dict) against the types of a dataclass's fields."""
+"""Check values from outside (files, the command line, a user's dict) against the field types of a dataclass."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from scout_rl.files.refusal import Refusal
+
 
 @cache
 def field_types(kind: type) -> dict[str, Any]:
@@ -18,13 +20,13 @@ def field_types(kind: type) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
-def require_types(kind: type, given: Mapping[str, Any], owner: str = "") -> None:
-    """Refuse a value of the wrong type in one sentence that names its field; names that are none are not looked at."""
+def require_types(kind: type, values: Mapping[str, Any], owner: str = "") -> None:
+    """Refuse a value of the wrong type and name its field. Names that are no fields are not checked."""
     known = field_types(kind)
-    for name, value in given.items():
+    for name, value in values.items():
         if name in known and not _fits(value, known[name]):
             whose = f"{owner}: " if owner else ""
-            raise ValueError(f"{whose}{name!r} is {value!r}, but must be {_words(known[name])}")
+            raise Refusal(f"{whose}{name!r} is {value!r}, but must be {_words(known[name])}")
 
 
 def _fits(value: Any, wanted: Any) -> bool:

@@ -23,5 +23,5 @@ class Fixed(UnpacedRule):
         return super().init(n_contexts, n_levels, oracle_group)
 
     def levels(self, state: State) -> Array:
-        """``l`` always."""
+        """Always ``l``."""
         return one_level(state, state.statistics.window * 0 + self.level)

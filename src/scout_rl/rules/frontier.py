@@ -1,7 +1,7 @@
 """The engine of the frontier rules: one transition pass, and the base class that samples at the frontier.
 
-Appendix "Controller-window semantics": every context is checked in every window; a direction must hold in
-``hysteresis`` consecutive eligible windows before the frontier moves; then a cooldown.
+Appendix "Controller-window semantics": every context is checked in every window. A frontier moves when a direction
+holds in ``hysteresis`` consecutive eligible windows. Then a cooldown follows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scout_rl.rules.rule import Rule, State, Status
 
 
 class Frontier(NamedTuple):
-    """Per context, ``[..., contexts]``: where its frontier is and what holds it."""
+    """Where each context's frontier is and what holds it there: ``[..., contexts]``."""
 
     level: Array
     """``f``; starts at L."""
@@ -32,15 +32,15 @@ class Frontier(NamedTuple):
 
 
 class Tests(NamedTuple):
-    """What a rule finds at every context's frontier cell, ``[..., contexts]`` booleans."""
+    """A rule's tests of every context's frontier cell: booleans, ``[..., contexts]``."""
 
     enough: Array
-    """The cell has its evidence."""
+    """The cell has enough evidence."""
     harder: Array
     easier: Array
     """The two threshold tests; never both."""
     hopeful: Array | None = None
-    """What antistall needs besides its clock; None: nothing more."""
+    """A further condition of antistall; None: none."""
 
 
 def init_frontier(n_rows: int, n_levels: int) -> Frontier:
@@ -55,22 +55,22 @@ def init_frontier(n_rows: int, n_levels: int) -> Frontier:
 
 
 def transition(at: Frontier, tests: Tests, n_levels: int, *, cooldown: int, N_stale: int, hysteresis: int) -> Frontier:
-    """Spec section 4, step 4, for every context at once; ``N_stale = 0`` turns antistall off."""
+    """Spec section 4, step 4, for all contexts; ``N_stale = 0`` turns antistall off."""
     xp = namespace(at.level)
     eligible = (at.cooldown == 0) & tests.enough
     stale = at.stale + eligible
-    up, probe = tests.harder, None
+    harder, probe = tests.harder, None
     if N_stale > 0:
         probe = (stale >= N_stale) & ~(tests.harder | tests.easier)
         if tests.hopeful is not None:
             probe = probe & tests.hopeful
-        up = up | probe
-    up = up & eligible & (at.level > 0)
-    down = tests.easier & eligible & (at.level < n_levels - 1)
-    direction = down.astype(xp.int8) - up.astype(xp.int8)
-    # A change of direction starts again at one; a window that is not eligible changes nothing.
-    again = direction + at.pending * (at.pending * direction > 0)
-    pending = xp.where(eligible, again, at.pending)
+        harder = harder | probe
+    harder = harder & eligible & (at.level > 0)
+    easier = tests.easier & eligible & (at.level < n_levels - 1)
+    direction = easier.astype(xp.int8) - harder.astype(xp.int8)
+    # A change of direction restarts the count at one. A window that is not eligible changes nothing.
+    counted = direction + at.pending * (at.pending * direction > 0)
+    pending = xp.where(eligible, counted, at.pending)
     moves = abs(pending) >= hysteresis
     moved = direction * moves
     stays = ~moves
@@ -79,12 +79,12 @@ def transition(at: Frontier, tests: Tests, n_levels: int, *, cooldown: int, N_st
         xp.where(moves, xp.int16(cooldown), at.cooldown - (at.cooldown > 0)),
         stale * stays,
         pending * stays,
-        moved if probe is None else moved - (moves & probe & up),
+        moved if probe is None else moved - (moves & probe & harder),
     )
 
 
 class FrontierRule(Rule):
-    """A rule that gives every context one level. Subclasses say what they count and what they test."""
+    """A rule that gives every context one level. Subclasses define what to count and what to test."""
 
     cooldown: int = 0
     N_stale: int = 0
@@ -92,11 +92,11 @@ class FrontierRule(Rule):
 
     @abstractmethod
     def observe(self, state: State, outcomes: Outcomes) -> State:
-        """Count the window's outcomes; frontiers stay."""
+        """Count the window's outcomes; no frontier moves."""
 
     @abstractmethod
     def tests(self, state: State) -> Tests:
-        """Test every frontier cell on the state's own statistics."""
+        """Test every frontier cell."""
 
     def update(self, state: State, outcomes: Outcomes) -> State:
         """Close one window: count, then one transition pass."""
@@ -104,7 +104,7 @@ class FrontierRule(Rule):
         return state._replace(frontier=self.transition(state))
 
     def transition(self, state: State) -> Frontier:
-        """One pass of Eq. 2 (or of the rule's own tests) over every context."""
+        """One pass of Eq. 2, with this rule's tests, over every context."""
         return transition(
             state.frontier,
             self.tests(state),
@@ -120,14 +120,14 @@ class FrontierRule(Rule):
 
     def distribution(self, state: State) -> Array:
         """All probability at the active cells ``(x, f_x)``."""
-        return at_level(self.contexts(state), self.frontier(state), state.statistics.success.shape[-1])
+        return at_level(self.context_probabilities(state), self.frontier(state), state.statistics.success.shape[-1])
 
     def moved(self, state: State) -> Array:
-        """Return what the last pass did with each context: -1, 1, -2 or 0 (`Frontier.moved`)."""
+        """Return each context's last move: -1, 1, -2 or 0 (`Frontier.moved`)."""
         return state.frontier.moved
 
     def status(self, state: State) -> Array:
-        """Return each context's ``Status``: the most telling word first."""
+        """Return each context's ``Status``. Later lines win over earlier ones."""
         at, tests = state.frontier, self.tests(state)
         xp, easiest = namespace(at.level), state.statistics.success.shape[-1] - 1
         word = xp.where(tests.enough, Status.DEADBAND, Status.GATHERING)

@@ -13,22 +13,22 @@ from scout_rl.rules.scout import Scout, ScoutState
 
 
 class GroupState(NamedTuple):
-    """SCOUT's state with a row a group, and each context's row, ``[..., contexts]``."""
+    """SCOUT's state with one row per group, and each context's row, ``[..., contexts]``."""
 
     pooled: ScoutState
     group: Array
 
     @property
     def statistics(self) -> Any:
-        """The pooled statistics, a row a group."""
+        """The pooled statistics, one row per group."""
         return self.pooled.statistics
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupFrontier(Scout):
-    """One frontier an oracle group; contexts are scored with their group's statistics.
+    """One frontier per oracle group; a context is scored with its group's statistics.
 
-    The floor and the cap are over contexts. The evidence gate is met by the whole group's outcomes, hence about
+    The floor and the cap are over contexts. The whole group's outcomes count for the evidence gate, so it opens about
     group-size times sooner than SCOUT's.
     """
 
@@ -36,7 +36,7 @@ class GroupFrontier(Scout):
     needs_oracle_group: ClassVar[bool] = True
 
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> State:
-        """One row for each distinct label, in the labels' sorted order."""
+        """One row per distinct label, sorted."""
         check_shape(n_contexts, n_levels)
         require(oracle_group is not None, "group-frontier needs oracle_group: one label per context")
         labels = np.asarray(oracle_group)
@@ -47,26 +47,26 @@ class GroupFrontier(Scout):
         names, group = np.unique(labels, return_inverse=True)
         return GroupState(super().init(len(names), n_levels), group.astype(np.int32))
 
-    def contexts(self, state: State) -> Array:
+    def context_probabilities(self, state: State) -> Array:
         """Eq. 1 with the group's numbers, softmax, floor and cap over contexts."""
         score = _of_group(self.score(state.pooled), state.group)
         return floor_and_cap(softmax(score, self.tau), self.eps, self.q_max)
 
     def update(self, state: State, outcomes: Outcomes) -> State:
-        """SCOUT's window, every outcome counted for its context's group."""
+        """SCOUT's window; every outcome counts for its context's group."""
         of_groups = outcomes._replace(context=_of_group(state.group, outcomes.context))
         return state._replace(pooled=super().update(state.pooled, of_groups))
 
     def frontier(self, state: State) -> Array:
-        """Each context's group's frontier."""
+        """The frontier of each context's group."""
         return _of_group(state.pooled.frontier.level, state.group)
 
     def status(self, state: State) -> Array:
-        """Each context's group's status."""
+        """The status of each context's group."""
         return _of_group(super().status(state.pooled), state.group)
 
     def moved(self, state: State) -> Array:
-        """Each context's group's last move."""
+        """The last move of each context's group."""
         return _of_group(state.pooled.frontier.moved, state.group)
 
     def basis(self, state: State, context: Array, level: Array) -> tuple[Array, Array]:

@@ -1,8 +1,8 @@
-"""The regularised incomplete beta function at a fixed cost, on NumPy and JAX alike.
+"""The regularised incomplete beta function at a fixed cost, on NumPy and JAX.
 
-``I_x(a, b)`` for a, b >= 1 is the share of the Beta(a, b) density below x. Both the share and the whole are
-integrated with the same fixed tanh-sinh nodes, so that no gamma function is needed: the density is taken relative
-to its mode, and the range is cut to where it is above exp(-40) of it. 2 x 100 nodes give 1e-10 from a + b = 2 to 1e6.
+``I_x(a, b)`` for a, b >= 1 is the share of the Beta(a, b) density below x. The share and the whole are integrated with
+the same tanh-sinh nodes, so no gamma function is needed. The density is divided by its value at the mode, and the range
+is cut to where it is above exp(-40). 2 x 100 nodes give an error of 1e-10 for a + b from 2 to 1e6.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scout_rl.rules.cells import Array
 _STEPS = np.linspace(-3.4, 3.4, 100)
 _TURN = np.pi / 2 * np.sinh(_STEPS)
 _LEFT = 1 / (1 + np.exp(-2 * _TURN))
-"""Node positions in (0, 1) from the left end: dense at both ends, where the density may have a kink."""
+"""Node positions in (0, 1): dense at both ends, where the density may have a kink."""
 _RIGHT = 1 / (1 + np.exp(2 * _TURN))
 """1 - _LEFT, without cancellation."""
 _WEIGHT = np.pi / 2 * np.cosh(_STEPS) * 2 * _LEFT * _RIGHT * (_STEPS[1] - _STEPS[0])

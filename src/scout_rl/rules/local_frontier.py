@@ -11,13 +11,13 @@ from scout_rl.rules.scout import Scout
 
 @dataclass(frozen=True, kw_only=True)
 class LocalFrontier(Scout):
-    """The bare frontier, retreat kept: what is left of SCOUT without calibrated sampling and antistall."""
+    """SCOUT without calibrated sampling and antistall; it still retreats."""
 
     key: ClassVar[str] = "local-frontier"
 
     N_stale: int = 0
     """Antistall off."""
 
-    def contexts(self, state: State) -> Array:
-        """Every context alike."""
+    def context_probabilities(self, state: State) -> Array:
+        """Uniform."""
         return uniform(state.statistics.success[..., 0])

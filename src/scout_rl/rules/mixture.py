@@ -23,14 +23,14 @@ class MixtureState(NamedTuple):
 class Mixture(UnpacedRule):
     """``m = m_low + (m_high - m_low)*S`` at level 0, ``max(easy_floor, (1-m)/L)`` at level L, the rest evenly between.
 
-    Ours: S is an average over windows of the window's mean success, from 0; a window without outcomes leaves
-    it. With two levels the easiest takes all that level 0 does not.
+    Ours: S is a moving average of the windows' mean success and starts at 0. A window without outcomes leaves it
+    unchanged. With two levels the easiest gets ``1-m``.
     """
 
     key: ClassVar[str] = "mixture"
 
     rate: float = 0.05
-    """Rate of ``S``, once a window."""
+    """Rate of ``S`` per window."""
     m_low: float = 0.1
     """Level-0 mass at S = 0."""
     m_high: float = 0.7

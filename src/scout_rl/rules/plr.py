@@ -24,8 +24,8 @@ class PlrState(NamedTuple):
 class Plr(Rule):
     """``(1-rho)*rank**(-1/beta) + rho*staleness`` over all cells, then SCOUT's floor and cap (over cells).
 
-    Ours: the average starts at 0; cells never visited rank first; tied cells share their mean rank; staleness is
-    in proportion to windows since last sampled, and uniform while that is 0 everywhere.
+    Ours: the average starts at 0. Unvisited cells rank first. Tied cells share their mean rank. Staleness is
+    proportional to the windows since a cell was last sampled, and uniform while that is 0 everywhere.
     """
 
     key: ClassVar[str] = "plr"
@@ -54,12 +54,12 @@ class Plr(Rule):
         return True
 
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> PlrState:
-        """Nothing visited."""
+        """No cell visited."""
         check_shape(n_contexts, n_levels)
         return PlrState(init_statistics(n_contexts, n_levels), np.zeros((n_contexts, n_levels)))
 
     def distribution(self, state: PlrState) -> Array:
-        """Ranks, staleness, floor, cap: over all cells as one axis."""
+        """Over all cells as one axis."""
         shape = state.signal.shape
         flat = (*shape[:-2], -1)
         xp = namespace(state.signal)

@@ -1,4 +1,4 @@
-"""Random scaffold sampling: level uniform over 0..L, whatever the competence (appendix, baseline table, row 3)."""
+"""Random scaffold sampling: level uniform over 0..L, independent of competence (appendix, baseline table, row 3)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,5 +16,5 @@ class Random(UnpacedRule):
     key: ClassVar[str] = "random"
 
     def levels(self, state: State) -> Array:
-        """Every level alike."""
+        """Uniform."""
         return uniform(state.statistics.success[..., 0, :])

@@ -16,9 +16,9 @@ TIE = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Reverse(UnpacedRule):
-    """Start progress ``start * max(0, 1 - t/T)``; every context starts at the level whose progress is nearest.
+    """Shared start progress ``start * max(0, 1 - t/T)``; every context starts at the level with the nearest progress.
 
-    Ours: a tie goes to the harder level; ``T`` is global annealing's.
+    Ours: a tie goes to the harder level. ``T`` is that of global annealing.
     """
 
     key: ClassVar[str] = "reverse"
@@ -28,8 +28,8 @@ class Reverse(UnpacedRule):
     start: float = 0.9
     """Progress of the first window's starts."""
     progress: tuple[float, ...] | None = None
-    """Progress of every level, 0 first. None: {0, .25, .5, .75, .9} for five levels, else evenly up to 0.9. A run of
-    the benchmark takes its ladder's."""
+    """Progress of every level, 0 first. None: {0, .25, .5, .75, .9} for five levels, else evenly spaced up to 0.9.
+    The benchmark uses its ladder's."""
 
     def __post_init__(self) -> None:
         require(self.T >= 1, f"Reverse: T is {self.T}, but a schedule has at least one window")
@@ -41,8 +41,8 @@ class Reverse(UnpacedRule):
 
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> State:
         """Refuse a progress list that does not fit the ladder."""
-        given = n_levels if self.progress is None else len(self.progress)
-        require(given == n_levels, f"Reverse: progress has {given} entries, the ladder {n_levels} levels")
+        entries = n_levels if self.progress is None else len(self.progress)
+        require(entries == n_levels, f"Reverse: progress has {entries} entries, the ladder {n_levels} levels")
         return super().init(n_contexts, n_levels, oracle_group)
 
     def levels(self, state: State) -> Array:

@@ -19,17 +19,17 @@ class RfclState(NamedTuple):
     statistics: Statistics
     frontier: Frontier
     history: Array
-    """The last outcomes as bits, the newest lowest. A move clears them when the next window is counted."""
+    """The last outcomes as bits, the newest lowest. After a move the next window clears them."""
     length: Array
-    """How many of them there are."""
+    """How many outcomes ``history`` holds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rfcl(FrontierRule):
     """Advance iff at least ``needed`` of the last (up to) ``memory`` outcomes at the frontier cell succeeded.
 
-    Context weight ``(1 - s_hat) + 0.1`` with ``s_hat`` the rate over those outcomes, 0 when there are none. Ours:
-    the outcomes are cleared on a move, and outcomes reported for a cell that the frontier has left do not count.
+    The context weight is ``(1 - s_hat) + 0.1``, where ``s_hat`` is the success rate of those outcomes, 0 if there are
+    none. Ours: a move clears the outcomes, and outcomes of a cell that the frontier has left do not count.
     """
 
     key: ClassVar[str] = "rfcl"
@@ -53,15 +53,15 @@ class Rfcl(FrontierRule):
         statistics, frontier = init_statistics(n_contexts, n_levels), init_frontier(n_contexts, n_levels)
         return RfclState(statistics, frontier, np.zeros(n_contexts, np.int32), np.zeros(n_contexts, np.int32))
 
-    def contexts(self, state: RfclState) -> Array:
-        """Struggling contexts first."""
+    def context_probabilities(self, state: RfclState) -> Array:
+        """Contexts with less success get more."""
         s_hat = self.successes(state) / namespace(state.length).maximum(state.length, 1)
         weight = 1 - s_hat * (state.frontier.moved == 0) + self.weight
         weight = weight.astype(state.statistics.success.dtype)
         return weight / weight.sum(axis=-1, keepdims=True)
 
     def observe(self, state: RfclState, outcomes: Outcomes) -> RfclState:
-        """Shift the window's outcomes at the frontier cells into the history, the newest lowest."""
+        """Shift the window's outcomes at the frontier cells into the history."""
         xp = namespace(state.history)
         shape = state.statistics.success.shape
         t = tally(outcomes, shape)
@@ -81,15 +81,15 @@ class Rfcl(FrontierRule):
         )
 
     def tests(self, state: RfclState) -> Tests:
-        """At least ``needed`` successes among the outcomes held."""
+        """At least ``needed`` successes in the history."""
         return Tests(state.length >= self.needed, self.successes(state) >= self.needed, state.length < 0)
 
     def basis(self, state: RfclState, context: Array, level: Array) -> tuple[Array, Array]:
-        """``s_hat`` as the last pass saw it, and the cell's outcomes so far."""
+        """``s_hat`` at the last pass, and the number of the cell's outcomes."""
         s_hat = self.successes(state)[context] / np.maximum(state.length[context], 1)
         return s_hat, state.statistics.evidence[context, level]
 
     def successes(self, state: RfclState) -> Array:
-        """How many of the outcomes held succeeded."""
+        """Successes in the history."""
         xp = namespace(state.history)
         return ((state.history[..., None] >> xp.arange(self.memory, dtype=xp.int32)) & 1).sum(axis=-1)

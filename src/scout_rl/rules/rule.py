@@ -1,15 +1,15 @@
 """The contract of an allocation rule: three pure functions over plain arrays.
 
-A rule is a frozen dataclass of hyper-parameters named after the paper's symbols. It never sees an
-environment, a learner, a random generator or a clock.
+A rule is a frozen dataclass of hyper-parameters, named after the paper's symbols. It has no environment, learner,
+random generator or clock.
 
     state = rule.init(n_contexts, n_levels, oracle_group=None)
     p     = rule.distribution(state)      # [contexts, levels], non-negative, sums to 1
     state = rule.update(state, outcomes)  # one window: statistics, then one transition pass
 
-States are named tuples of arrays, hence JAX pytrees: ``jax.tree.map(jnp.asarray, state)`` moves one onto
-the device, and ``jax.jit(rule.update)`` and ``jax.vmap`` work as they stand. Arrays may also carry
-leading axes on NumPy (``[seeds, contexts, levels]``): every function here keeps them.
+States are named tuples of arrays, and so JAX pytrees: ``jax.tree.map(jnp.asarray, state)`` moves one onto the device,
+and ``jax.jit(rule.update)`` and ``jax.vmap`` work. On NumPy, arrays may have leading axes
+(``[seeds, contexts, levels]``); every function keeps them.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from scout_rl.files.refusal import Refusal
 from scout_rl.rules.cells import Array, Outcomes
 
 State = Any
-"""A named tuple of arrays; each rule's own, with a ``statistics`` field (see ``statistics.py``)."""
+"""A named tuple of arrays. Each rule has its own type, with a ``statistics`` field (see ``statistics.py``)."""
 
 
 SCHEDULES = ("T_anneal", "T")
-"""Constants of rules that hold the length of a shared schedule, in windows."""
+"""Rule constants that are the length of a shared schedule, in windows."""
 
 
 class Status(IntEnum):
-    """What the last transition pass did with a context, or why it did nothing; one word each."""
+    """What the last transition pass did with a context, or why it did nothing."""
 
     GATHERING = 0
-    """Fewer outcomes at the frontier cell than the rule asks for."""
+    """The frontier cell has fewer outcomes than the rule needs."""
     COOLING = 1
     """The frontier moved within the last ``cooldown`` windows."""
     DEADBAND = 2
@@ -46,7 +46,7 @@ class Status(IntEnum):
     EASIEST = 4
     """Failing at level L: there is no easier start."""
     CONFIRMING = 5
-    """A direction was found, and must be found again before the frontier moves."""
+    """The tests gave a direction, and must give it again before the frontier moves."""
     ADVANCED = 6
     RETREATED = 7
     PROBED = 8
@@ -60,11 +60,11 @@ class Rule(ABC):
     """The name in the registry, the command line and every table."""
     needs_oracle_group: ClassVar[bool] = False
     gate_constant: ClassVar[str] = ""
-    """Which of the rule's constants says how many outcomes a move needs; empty for rules without a frontier."""
+    """The rule's constant that says how many outcomes a move needs; empty for rules without a frontier."""
 
     @property
     def needs_signal(self) -> bool:
-        """Whether outcomes must carry the learner's signal."""
+        """Whether every outcome needs the learner's signal."""
         return False
 
     @property
@@ -82,15 +82,15 @@ class Rule(ABC):
 
     @abstractmethod
     def update(self, state: State, outcomes: Outcomes) -> State:
-        """Close one window: the outcomes' statistics in order, then one transition pass."""
+        """Close one window: count the outcomes in order, then make one transition pass."""
 
-    # What only rules with a frontier have. `Curriculum` asks; None means no frontier.
+    # Only rules with a frontier have these; None means no frontier.
 
     def frontier(self, state: State) -> Array | None:
         """Return the frontier of every context, ``[..., contexts]``, or None."""
         return None
 
-    def contexts(self, state: State) -> Array | None:
+    def context_probabilities(self, state: State) -> Array | None:
         """Return the probability of every context at its frontier, ``[..., contexts]``, or None."""
         return None
 
@@ -99,14 +99,12 @@ class Rule(ABC):
         return None
 
     def moved(self, state: State) -> Array | None:
-        """Return what the last pass did: -1 advanced, 1 retreated, -2 advanced by antistall, 0 stayed; or None."""
+        """Return every context's last move: -1 advanced, 1 retreated, -2 advanced by antistall, 0 stayed; or None."""
         return None
 
     def basis(self, state: State, context: Array, level: Array) -> tuple[Array, Array]:
-        """Return the success statistic and the evidence behind a decision at these cells (one run, no leading axes)."""
+        """Return the success statistic and the evidence behind a decision at these cells (no leading axes)."""
         return state.statistics.success[context, level], state.statistics.evidence[context, level]
-
-    # What a checkpoint, a table and the docs need to know.
 
     def constants(self) -> dict[str, Any]:
         """Return the hyper-parameters as JSON values."""
@@ -115,9 +113,9 @@ class Rule(ABC):
 
 
 def _plain(value: Any) -> Any:
-    """JSON knows no NumPy numbers, and constants may come from a sweep over an array."""
+    """``value`` without NumPy numbers, which JSON does not have: constants may come from a sweep over an array."""
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value
 
 

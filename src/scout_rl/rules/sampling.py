@@ -1,7 +1,7 @@
 """From scores to a distribution: softmax with temperature, then the floor, then the cap.
 
-All functions work on the last axis and keep leading ones; flatten ``[contexts, levels]`` first to treat all
-cells as one axis.
+All functions work on the last axis and keep the leading ones. To treat all cells as one axis, flatten
+``[contexts, levels]`` first.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ def softmax(score: Array, tau: float) -> Array:
 def floor_and_cap(p: Array, eps: float, q_max: float) -> Array:
     """Mix in the uniform floor ``eps``, then cap every entry at ``q_max``.
 
-    What exceeds the cap goes to the entries below it in proportion to their probability, repeated until
-    none exceeds it. Where ``entries*q_max < 1`` the cap cannot hold and the result is uniform. (Ours: where
-    all entries below the cap have probability 0, they share the excess evenly.)
+    The excess goes to the entries below the cap in proportion to their probability. This repeats until no entry
+    exceeds the cap. Where ``entries*q_max < 1`` the cap cannot hold and the result is uniform. Ours: where all entries
+    below the cap have probability 0, they share the excess evenly.
     """
     xp = namespace(p)
     n = p.shape[-1]

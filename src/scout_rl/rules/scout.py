@@ -16,7 +16,7 @@ from scout_rl.rules.statistics import Statistics, Tally, fold, init_statistics, 
 
 
 class ScoutState(NamedTuple):
-    """What SCOUT remembers; about 90 bytes a context at five levels."""
+    """What SCOUT remembers: about 90 bytes per context at five levels."""
 
     statistics: Statistics
     frontier: Frontier
@@ -26,11 +26,11 @@ class ScoutState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Scout(FrontierRule):
-    """The published rule. Departures, and choices that the paper leaves open, stand in docs/rules.md.
+    """The published rule. docs/rules.md lists departures, and choices that the paper leaves open.
 
-    Ours: ``s`` starts at 0; ``n`` counts all outcomes and does not decay; recency grows on inactive cells too.
-    A move is marked antistall by the window in which it happens. The clocks run in windows, not in evidence:
-    with many contexts antistall can fire before a new outcome has come. That is the paper's rule.
+    Ours: ``s`` starts at 0. ``n`` counts all outcomes and does not decay. Recency grows on inactive cells too.
+    A move is marked antistall by the window in which it happens. As in the paper, the clocks count windows, not
+    outcomes: with many contexts antistall can fire before a new outcome comes.
     """
 
     key: ClassVar[str] = "scout"
@@ -51,9 +51,9 @@ class Scout(FrontierRule):
     q_max: float = 0.5
     """Cap on one cell's probability."""
     tau_low: float = 0.15
-    """At or below: restore assistance."""
+    """At or below it: restore assistance."""
     tau_high: float = 0.8
-    """At or above: remove assistance."""
+    """At or above it: remove assistance."""
     n_min: int = 15
     """Outcomes a cell needs before its frontier may move."""
     cooldown: int = 3
@@ -85,7 +85,7 @@ class Scout(FrontierRule):
 
     @property
     def needs_signal(self) -> bool:
-        """Only the critic-uncertainty ablation reads the signal."""
+        """Only the critic-uncertainty ablation uses the signal."""
         return self.lambda_u != 0.0
 
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> State:
@@ -94,7 +94,7 @@ class Scout(FrontierRule):
         signal = np.zeros((n_contexts, n_levels)) if self.needs_signal else None
         return ScoutState(init_statistics(n_contexts, n_levels), init_frontier(n_contexts, n_levels), signal)
 
-    def contexts(self, state: State) -> Array:
+    def context_probabilities(self, state: State) -> Array:
         """Eq. 1 over the active cells, softmax, floor, cap."""
         return floor_and_cap(softmax(self.score(state), self.tau), self.eps, self.q_max)
 
@@ -110,11 +110,11 @@ class Scout(FrontierRule):
         return score
 
     def observe(self, state: State, outcomes: Outcomes) -> State:
-        """``s``, ``n`` and recency of the outcomes' own cells, whether or not the frontier is still there."""
+        """Update ``s``, ``n`` and recency of the outcomes' cells, even where the frontier has moved on."""
         return self.count(state, tally(outcomes, state.statistics.success.shape), outcomes)
 
     def count(self, state: State, t: Tally, outcomes: Outcomes) -> State:
-        """The same, with the outcomes already sorted by cell."""
+        """The same for outcomes sorted by cell."""
         signal = state.signal
         if signal is not None:
             signal = fold(signal, t, outcomes.signal * self.beta, 1.0 - self.beta)

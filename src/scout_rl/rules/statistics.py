@@ -1,8 +1,8 @@
-"""What several rules share: per-cell success averages, evidence and recency.
+"""What several rules share: success averages, evidence and recency per cell.
 
-The window's outcomes are folded in as if one after the other. For a cell that appears k times in a window,
-``a <- keep*a + amount`` applied in order is ``keep**k * a + sum_j keep**later_j * amount_j``, where
-``later_j`` counts the outcomes of the same cell after j: one sort, no loop, the same on NumPy and JAX.
+A window's outcomes count in order. For a cell with k outcomes in the window, applying ``a <- keep*a + amount`` to
+each gives ``keep**k * a + sum_j keep**later_j * amount_j``, where ``later_j`` counts the cell's outcomes after j.
+This needs one sort and no loop, on NumPy and JAX.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scout_rl.rules.arrays import drop_after, namespace, scatter_set, segment_sum
+from scout_rl.rules.arrays import count_kept, namespace, scatter_set, segment_sum
 from scout_rl.rules.cells import Array, Outcomes
 
 
 class Statistics(NamedTuple):
-    """Per cell, ``[..., contexts, levels]``: what its outcomes have shown so far."""
+    """What the outcomes have shown so far, per cell: ``[..., contexts, levels]``."""
 
     window: Array
     """``[...]``: windows closed so far."""
@@ -25,18 +25,18 @@ class Statistics(NamedTuple):
     evidence: Array
     """``n``: outcomes so far; does not decay."""
     last: Array
-    """The window count at which the cell was last sampled (reported); 0 before."""
+    """The window count when the cell last had an outcome; 0 before that."""
 
 
 class Tally(NamedTuple):
-    """One window's outcomes sorted by cell, flat over all leading axes; everything has one entry an outcome."""
+    """One window's outcomes sorted by cell, flat over all leading axes. Every array has one entry per outcome."""
 
     cell: Array
     """Flat index of the outcome's cell; one past the last cell for invalid entries."""
     order: Array
-    """Where the outcome stood in the flattened input."""
+    """The outcome's position in the flattened input."""
     segment: Array
-    """The position of the cell's first outcome: an id for its group of entries."""
+    """The position of the cell's first outcome: the id of the cell's entries."""
     later: Array
     """How many outcomes of the same cell come after this one."""
     count: Array
@@ -61,16 +61,16 @@ def tally(outcomes: Outcomes, shape: tuple[int, ...]) -> Tally:
     cell = xp.where(outcomes.valid, cell, n_cells).reshape(-1)
     order = cell.argsort(stable=True)
     cell = cell[order]
-    kept = drop_after(cell, n_cells)
+    kept = count_kept(cell, n_cells)
     cell, order = cell[:kept], order[:kept]
     first, end = cell.searchsorted(cell, side="left"), cell.searchsorted(cell, side="right")
     return Tally(cell, order, first, end - xp.arange(1, kept + 1), end - first)
 
 
 def fold(array: Array, t: Tally, amount: Array, keep: float) -> Array:
-    """``a <- keep*a + amount`` for every outcome in order, at the outcome's own cell.
+    """Apply ``a <- keep*a + amount`` for every outcome in order, at the outcome's cell.
 
-    ``array`` is ``[..., contexts, levels]``, ``amount`` has one entry an outcome, in the input's order.
+    ``array`` is ``[..., contexts, levels]``. ``amount`` has one entry per outcome, in the input's order.
     """
     flat = array.reshape(-1)
     amount = amount.reshape(-1)[t.order].astype(array.dtype)

@@ -1,4 +1,4 @@
-"""The shape of the rules without a frontier that draw contexts uniformly: only their level distribution differs."""
+"""Base of the rules without a frontier that draw contexts uniformly. They differ in their level distribution."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from scout_rl.rules.rule import Rule, State, check_shape
 from scout_rl.rules.statistics import Statistics, init_statistics, observe, tally
 
 BETA = 0.2
-"""Rate of the success average that is kept for reports; no rule here decides on it."""
+"""Rate of the success average in reports; no rule here uses it."""
 
 
 class UnpacedState(NamedTuple):
-    """Statistics alone: for the records, and for the window count."""
+    """Statistics only: for the records and the window count."""
 
     statistics: Statistics
 
 
 class UnpacedRule(Rule):
-    """Contexts uniform; one level distribution shared by all of them."""
+    """Uniform contexts that share one level distribution."""
 
     @abstractmethod
     def levels(self, state: State) -> Array:
@@ -39,11 +39,11 @@ class UnpacedRule(Rule):
         return namespace(levels).broadcast_to(levels, shape)
 
     def update(self, state: State, outcomes: Outcomes) -> State:
-        """Count; the level distribution follows the clock (or nothing)."""
+        """Count the outcomes."""
         return UnpacedState(self.observe(state, outcomes))
 
     def observe(self, state: State, outcomes: Outcomes) -> Statistics:
-        """The window's outcomes in the statistics."""
+        """The statistics with the window's outcomes."""
         t = tally(outcomes, state.statistics.success.shape)
         return observe(state.statistics, t, outcomes.success, BETA)
 

@@ -28,13 +28,13 @@ class Wilson(Scout):
     """SCOUT with its threshold tests on bounds: harder if lower >= tau_high, easier if upper <= tau_low.
 
     Antistall also needs the discounted rate above ``tau_low``. Sampling, evidence gate, cooldown and hysteresis are
-    SCOUT's. Ours: the discount and z, which the paper does not give.
+    SCOUT's. Ours: the discount and z. The paper does not give them.
     """
 
     key: ClassVar[str] = "wilson"
 
     discount: float = 0.95
-    """Of the counts, an outcome."""
+    """Discount of the counts per outcome."""
     z: float = 1.0
     """Width of the interval in standard deviations."""
 

@@ -1,23 +1,22 @@
-"""A learner model that learns in microseconds: to test, teach and plan rules before any training time is spent.
+"""A learner model that learns in microseconds, to try rules before any training.
 
-``model`` is the learner, ``scenarios`` the banks that it meets, ``run`` plays a rule against one over many seeds,
-``proposition`` checks the paper's Proposition 1 by enumeration, ``view`` prints the table and draws the frontiers.
+``model`` is the learner and ``scenarios`` its banks. ``run`` plays a rule on a scenario over many seeds, and ``view``
+makes the table and the figure. ``proposition`` checks the paper's Proposition 1 by enumeration.
 """
 
 from scout_rl.simulate.model import Learner, init_skill, practise, success_chance
 from scout_rl.simulate.proposition import Proposition, check_proposition
-from scout_rl.simulate.run import Run, annealing_sweep, compare, play, rule_for
+from scout_rl.simulate.run import SimulatedRun, annealing_sweep, play, rule_for
 from scout_rl.simulate.scenarios import SCENARIOS, Scenario
 
 __all__ = [
     "SCENARIOS",
     "Learner",
     "Proposition",
-    "Run",
     "Scenario",
+    "SimulatedRun",
     "annealing_sweep",
     "check_proposition",
-    "compare",
     "init_skill",
     "play",
     "practise",

@@ -1,11 +1,10 @@
 """The learner model: a chain of stages per context, learned from success alone.
 
-A start at level l still has the stages l..L before it. Stage j of context x is performed with probability
-``skill[x, j]``, so a rollout from level l succeeds with the product of the skills from l on. Only a rollout that
-succeeds teaches (the reward is sparse): it moves every stage that it went through by that context's rate at that
-stage. Practice spreads to neighbouring stages and to other contexts of the same kind, and what is not practised
-is slowly forgotten. That is enough for the three things a reset curriculum is about: the target start alone never
-succeeds, assistance removed too early starves, and assistance kept too long is wasted.
+A rollout from level l must perform the stages l..L. Stage j of context x succeeds with probability ``skill[x, j]``, so
+the rollout succeeds with the product of the skills from l on. The reward is sparse: a success teaches every stage that
+it went through, by the context's rate at that stage, and a failure hardly anything. Practice spreads to neighbouring
+stages and to contexts of the same kind, and skill is slowly forgotten. This shows what a reset curriculum is about: the
+target start alone never succeeds, assistance removed too early stops learning, and assistance kept too long is wasted.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Learner:
-    """What the contexts are like, ``[contexts, levels]``, and how practice spreads and fades."""
+    """Skill and rate of the contexts, ``[contexts, levels]``, and how practice spreads and fades."""
 
     skill: Floats
     """Skill of every stage before any practice, in 0..1."""
@@ -33,11 +32,11 @@ class Learner:
     transfer: float = 0.05
     """Share of a stage's practice that also reaches each neighbouring stage."""
     sharing: float = 0.5
-    """Share of a context's learning that comes from the practice of its kind's average."""
+    """Share of a context's learning that comes from the average practice of its kind."""
     hindsight: float = 0.005
-    """What a failed rollout teaches the one stage it started with, against a success."""
+    """What a failed rollout teaches its first stage, relative to a success."""
     forgetting: float = 2e-4
-    """Share of what was learned that is lost a window."""
+    """Share of the learned skill that is lost per window."""
 
 
 def init_skill(learner: Learner, n_seeds: int) -> Floats:
@@ -59,7 +58,7 @@ def practise(learner: Learner, skill: Floats, cells: Cells, success: NDArray[np.
         count = np.bincount(cell, weights=weight.ravel(), minlength=skill.size)
         return np.asarray(count, np.float64).reshape(skill.shape)
 
-    # A success from level l went through every stage from l on; a failure shows only how the start goes.
+    # A success from level l practised every stage from l on; a failure only the first.
     practice = np.cumsum(per_cell(success), axis=-1) + learner.hindsight * per_cell(~success)
     spread = practice.copy()
     spread[..., :-1] += learner.transfer * practice[..., 1:]

@@ -1,9 +1,9 @@
-"""Proposition 1, exactly: two contexts, two levels, budget K+1; every synchronized schedule fails one context.
+"""Proposition 1: with two contexts, two levels and budget K+1, every synchronized schedule fails one context.
 
 Context a succeeds iff it had at least 1 assisted and at least K target-start episodes, context b iff it had at least K
 assisted and at least 1 target-start episode (appendix, "The toy construction"). A synchronized schedule is a sequence
-of K+1 levels that both contexts share. What a context needs depends on the counts alone, so the 2**(K+1) schedules fall
-into K+2 classes; up to K = 16 they are also enumerated one by one.
+of K+1 levels that both contexts share. Success depends only on the counts, so the 2**(K+1) schedules fall into K+2
+classes. Up to K = 16 the schedules are enumerated one by one.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ ENUMERATED = 16
 
 @dataclass(frozen=True)
 class Proposition:
-    """What the enumeration found for one K."""
+    """The result for one K."""
 
     K: int
     schedules: int
-    """Synchronized schedules looked at: all 2**(K+1)."""
+    """Number of synchronized schedules: 2**(K+1)."""
     solving_both: int
-    """How many of them solve both contexts."""
+    """How many schedules solve both contexts."""
     solving_one: int
     local_solves_both: bool
     """Whether the context-local schedule (a: one assisted episode, b: K) solves both."""
 
     @property
     def holds(self) -> bool:
-        """The proposition, for this K."""
+        """Whether the proposition holds for this K."""
         return self.solving_both == 0 and self.local_solves_both
 
 
 def solves_a(assisted: int, K: int) -> bool:
-    """Context a, after ``assisted`` of K+1 episodes with assistance."""
+    """Whether context a succeeds after ``assisted`` of K+1 episodes with assistance."""
     return assisted >= 1 and (K + 1 - assisted) >= K
 
 
 def solves_b(assisted: int, K: int) -> bool:
-    """Context b, likewise."""
+    """Whether context b succeeds."""
     return assisted >= K and (K + 1 - assisted) >= 1
 
 
 def check_proposition(K: int) -> Proposition:
-    """Go through every synchronized schedule of K+1 episodes."""
+    """Count the synchronized schedules of K+1 episodes that solve one context or both."""
     require(K > 1, f"Proposition 1 is about K > 1, not K = {K}")
     if K <= ENUMERATED:
         counts = [sum(schedule) for schedule in itertools.product((0, 1), repeat=K + 1)]

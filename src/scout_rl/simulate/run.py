@@ -1,4 +1,4 @@
-"""A rule against a scenario: all seeds at once, as a leading axis of the rule's own arrays."""
+"""Play a rule on a scenario: all seeds at once, as a leading axis of the rule's arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from scout_rl import rules
 from scout_rl.rules.cells import Cells, Outcomes
-from scout_rl.rules.rule import Rule
+from scout_rl.rules.rule import SCHEDULES, Rule
 from scout_rl.simulate.model import Floats, init_skill, practise, success_chance
 from scout_rl.simulate.scenarios import Scenario
 
@@ -18,8 +18,8 @@ EVERY = 10
 """Windows between evaluations."""
 
 
-class Run(NamedTuple):
-    """What one rule did in one scenario, over all seeds."""
+class SimulatedRun(NamedTuple):
+    """One rule on one scenario, over all seeds."""
 
     rule: str
     windows: NDArray[np.int64]
@@ -27,27 +27,26 @@ class Run(NamedTuple):
     success: Floats
     """``[seeds, evaluations, groups]``: mean level-0 success probability of each group's contexts."""
     level: NDArray[np.float32]
-    """``[evaluations, contexts]``: the first seed's frontier, or expected level for rules without one."""
+    """``[evaluations, contexts]``: the first seed's frontier, or the expected level for rules without a frontier."""
     unevaluated: Floats
-    """``[seeds]``: share of rollouts spent on contexts that are not evaluated (the hopeless one)."""
+    """``[seeds]``: share of rollouts on contexts that are not evaluated (the hopeless one)."""
 
 
 def rule_for(key: str, scenario: Scenario) -> Rule:
-    """The rule with the scenario's budget: schedules get the paper's 5/6 of it."""
-    clocks = {"T_anneal", "T"} & rules.make(key).constants().keys()
-    schedule = dict.fromkeys(clocks, 5 * scenario.windows // 6)
-    return rules.make(key, **schedule)
+    """The rule for the scenario's budget: as in the paper, a schedule takes 5/6 of it."""
+    schedules = set(SCHEDULES) & rules.make(key).constants().keys()
+    return rules.make(key, **dict.fromkeys(schedules, 5 * scenario.windows // 6))
 
 
 def play(
     rule: Rule, scenario: Scenario, *, seeds: int = 20, seed: int = 0, tick: Callable[[int], None] | None = None
-) -> Run:
-    """Play the scenario's budget; ``tick(windows)`` is told of progress."""
+) -> SimulatedRun:
+    """Play the scenario's budget; ``tick(n)`` is called every ``n`` windows."""
     rng = np.random.default_rng([seed, 1])
     state = _repeat(rule.init(scenario.n_contexts, scenario.n_levels, scenario.oracle_group), seeds)
     skill = init_skill(scenario.learner, seeds)
     groups = [np.flatnonzero(scenario.evaluation_group == g) for g in range(len(scenario.group_names))]
-    stray = scenario.evaluation_group < 0
+    unevaluated = scenario.evaluation_group < 0
     windows, success, level = [], [], []
     spent = np.zeros(seeds)
     for window in range(scenario.windows + 1):
@@ -64,12 +63,12 @@ def play(
         cells = draw(rng, p, scenario.rollouts)
         chance = success_chance(skill)[np.arange(seeds)[:, None], cells.context, cells.level]
         outcome = rng.random(chance.shape) < chance
-        spent += stray[cells.context].sum(axis=1)
+        spent += unevaluated[cells.context].sum(axis=1)
         skill = practise(scenario.learner, skill, cells, outcome)
         surprise = np.abs(outcome - chance)  # stands for the mean absolute TD error
         state = rule.update(state, Outcomes(*cells, outcome, surprise, np.ones_like(outcome)))
     share = spent / (scenario.windows * scenario.rollouts)
-    return Run(rule.key, np.array(windows), np.stack(success, axis=1), np.stack(level), share)
+    return SimulatedRun(rule.key, np.array(windows), np.stack(success, axis=1), np.stack(level), share)
 
 
 def draw(rng: np.random.Generator, p: Floats, n: int) -> Cells:
@@ -83,23 +82,10 @@ def draw(rng: np.random.Generator, p: Floats, n: int) -> Cells:
     return Cells(*np.divmod(np.clip(cell, 0, cumulative.shape[1] - 1), levels))
 
 
-def compare(
-    scenario: Scenario,
-    keys: list[str] | None = None,
-    *,
-    seeds: int = 20,
-    seed: int = 0,
-    tick: Callable[[int], None] | None = None,
-) -> list[Run]:
-    """Play every rule (or the named ones) with the same seeds."""
-    keys = list(rules.RULES) if keys is None else keys
-    return [play(rule_for(key, scenario), scenario, seeds=seeds, seed=seed, tick=tick) for key in keys]
-
-
 def annealing_sweep(
     scenario: Scenario, fractions: tuple[float, ...] = (0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0), *, seeds: int = 20
-) -> list[tuple[float, Run]]:
-    """Play global annealing at several lengths (shares of the budget): does any shared pace solve every group?"""
+) -> list[tuple[float, SimulatedRun]]:
+    """Play global annealing at several lengths (shares of the budget): does one shared pace solve every group?"""
     lengths = [(share, max(1, round(share * scenario.windows))) for share in fractions]
     return [(share, play(rules.Anneal(T_anneal=T), scenario, seeds=seeds)) for share, T in lengths]
 

@@ -1,7 +1,7 @@
-"""The banks that the learner model meets. Constants are chosen for the mechanism that each one shows, and stand here.
+"""The banks for the learner model. Each has constants that show one mechanism.
 
 ``needed`` is the number of level-l rollouts that take a stage from its first skill to 0.98 while later stages are
-solved: with learning from success alone, skill follows a logistic curve in the number of rollouts.
+solved. With learning from success alone, skill follows a logistic curve in the number of rollouts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SOLVED_SKILL = 0.98
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """A bank with a learner, a budget, and the two label arrays that are never mixed."""
+    """A bank with a learner, a budget, and labels for evaluation and for the oracle rule."""
 
     key: str
     about: str
@@ -28,11 +28,11 @@ class Scenario:
     """Budget."""
     group_names: tuple[str, ...]
     evaluation_group: NDArray[np.int64]
-    """``[contexts]``: what the metrics split by; -1: not evaluated."""
+    """``[contexts]``: groups of the metrics; -1: not evaluated."""
     oracle_group: NDArray[np.int64]
-    """``[contexts]``: what ``group-frontier`` may see."""
+    """``[contexts]``: groups that ``group-frontier`` sees."""
     rollouts: int = 16
-    """Rollouts a window."""
+    """Rollouts per window."""
 
     @property
     def n_contexts(self) -> int:
@@ -46,7 +46,7 @@ class Scenario:
 
 
 def _rate(first: Floats, needed: Floats) -> Floats:
-    """The rate at which ``needed`` rollouts take a stage from ``first`` to 0.98: the logistic curve, inverted."""
+    """The rate at which ``needed`` rollouts take a stage from ``first`` to 0.98, on a logistic curve."""
     return (_logit(np.full_like(first, SOLVED_SKILL)) - _logit(first)) / needed
 
 
@@ -55,7 +55,7 @@ def _logit(p: Floats) -> Floats:
 
 
 def _contexts(n: int, first: list[float], needed: list[float], seed: int) -> tuple[Floats, Floats]:
-    """Return skill and rate of ``n`` contexts; each context's pace varies by about a quarter."""
+    """Return skill and rate of ``n`` contexts, whose pace varies by about a quarter."""
     pace = np.exp(np.random.default_rng(seed).normal(0, 0.25, (n, 1)))
     skill = np.tile(np.asarray(first, float), (n, 1))
     return skill, _rate(skill, np.tile(np.asarray(needed, float), (n, 1)) * pace)
@@ -66,7 +66,7 @@ def _joined(*parts: tuple[Floats, Floats]) -> tuple[Floats, Floats, NDArray[np.i
     return np.concatenate([s for s, _ in parts]), np.concatenate([r for _, r in parts]), kind
 
 
-# First skill and rollouts needed, stage 0 (done only from the target start) first.
+# First skill and rollouts needed, per stage. Only the target start includes stage 0, the first entry.
 FIRST = [0.05, 0.05, 0.05, 0.05, 0.3]
 ALIKE = FIRST, [40.0] * 5
 QUICK = FIRST, [15.0] * 5
@@ -77,7 +77,7 @@ HARD = FIRST, [15.0, 190.0, 190.0, 190.0, 190.0]
 
 
 def homogeneous() -> Scenario:
-    """Contexts that learn at similar rates: access to scaffolds is what matters, not allocation."""
+    """Contexts that learn at similar rates: assistance matters, allocation does not."""
     skill, rate, kind = _joined(_contexts(40, *ALIKE, seed=1))
     return Scenario(
         key="homogeneous",
@@ -91,10 +91,10 @@ def homogeneous() -> Scenario:
 
 
 def conflict() -> Scenario:
-    """Two groups that need assistance removed at different rates, the middle removed.
+    """Two groups that need assistance removed at different rates, with nothing between them.
 
-    The budget leaves every context 640 rollouts if all are drawn alike. The hard kind needs about 760 assisted ones
-    and the easy kind 500 from the target start, so no shared schedule has room for both: see `annealing_sweep`.
+    Drawn uniformly, every context gets 640 rollouts. The hard kind needs about 760 assisted rollouts, and the easy kind
+    500 from the target start, so no shared schedule has room for both: see `annealing_sweep`.
     """
     skill, rate, kind = _joined(_contexts(20, *EASY, seed=2), _contexts(20, *HARD, seed=3))
     return Scenario(
@@ -109,7 +109,7 @@ def conflict() -> Scenario:
 
 
 def within_group() -> Scenario:
-    """The same label for all, two bands inside it: what a pooled frontier cannot see."""
+    """One label for two bands of contexts: a pooled frontier cannot tell them apart."""
     skill, rate, kind = _joined(_contexts(28, *QUICK, seed=4), _contexts(12, *HARD, seed=5))
     return Scenario(
         key="within-group",
@@ -123,7 +123,7 @@ def within_group() -> Scenario:
 
 
 def hopeless() -> Scenario:
-    """One context that cannot be learned: does it hold the others up?"""
+    """One context that cannot be learned: does it delay the others?"""
     skill, rate, kind = _joined(_contexts(39, *ALIKE, seed=6), _contexts(1, [0.01] * 5, [1e9] * 5, seed=7))
     return Scenario(
         key="hopeless",
@@ -137,7 +137,7 @@ def hopeless() -> Scenario:
 
 
 def large_bank() -> Scenario:
-    """Many contexts and 16 rollouts a window: evidence per context comes slowly."""
+    """Many contexts and 16 rollouts per window: evidence per context comes slowly."""
     skill, rate, kind = _joined(_contexts(300, *ALIKE, seed=8))
     return Scenario(
         key="large-bank",

@@ -1,4 +1,4 @@
-"""The comparison as people read it: a table, a figure of frontiers, and the data behind both."""
+"""The comparison of rules: a table, a figure of frontiers, and the data behind both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from scout_rl.curriculum.picture import draw_levels
 from scout_rl.simulate.model import Floats
-from scout_rl.simulate.run import Run
+from scout_rl.simulate.run import SimulatedRun
 from scout_rl.simulate.scenarios import Scenario
 
 SOLVED, HELD = 0.9, 0.8
@@ -20,24 +20,24 @@ RESAMPLES = 10_000
 
 
 class Row(NamedTuple):
-    """One rule's line of the table."""
+    """One rule's line in the table."""
 
     rule: str
     group_final: Floats
     """``[groups]``: mean over seeds of the final success of each group."""
     worst_final: tuple[float, float, float]
-    """Mean over seeds of the within-seed minimum over groups, and its 95% seed-bootstrap interval."""
+    """Mean over seeds of the worst group of each seed, and its 95% bootstrap interval over seeds."""
     worst_auc: float
     mean_final: float
     solved: int
     """Seeds that solved the worst group."""
     windows_to_solve: float | None
-    """Median over the seeds that did."""
+    """Median over those seeds."""
     unevaluated: float
 
 
 def windows_to_solve(windows: NDArray[np.int64], worst: Floats) -> int | None:
-    """The first evaluation at which the worst group is solved and holds at the next two; None if never."""
+    """The window of the first evaluation that solves the worst group (see `SOLVED`); None if there is none."""
     for i in range(len(worst) - 2):
         if worst[i] >= SOLVED and (worst[i + 1 : i + 3] >= HELD).all():
             return int(windows[i])
@@ -51,8 +51,8 @@ def interval(values: Floats, rng: np.random.Generator) -> tuple[float, float, fl
     return float(values.mean()), float(low), float(high)
 
 
-def summarise(run: Run) -> Row:
-    """Reduce a run to its line."""
+def summarise(run: SimulatedRun) -> Row:
+    """The line of a run."""
     worst = run.success.min(axis=-1)
     solved = [w for w in (windows_to_solve(run.windows, seed) for seed in worst) if w is not None]
     return Row(
@@ -67,12 +67,12 @@ def summarise(run: Run) -> Row:
     )
 
 
-def table(scenario: Scenario, runs: list[Run]) -> tuple[list[str], list[list[str]]]:
+def table(scenario: Scenario, runs: list[SimulatedRun]) -> tuple[list[str], list[list[str]]]:
     """Return the header and the rows as text."""
-    stray = bool((scenario.evaluation_group < 0).any())
+    has_hopeless = bool((scenario.evaluation_group < 0).any())
     groups = [f"final {name}" for name in scenario.group_names] if len(scenario.group_names) > 1 else []
     header = ["rule", "worst group [95%]", "worst AUC", "mean", *groups, "solved", "windows to solve"]
-    if stray:
+    if has_hopeless:
         header.append("rollouts on the hopeless")
     rows = []
     for row in map(summarise, runs):
@@ -81,11 +81,11 @@ def table(scenario: Scenario, runs: list[Run]) -> tuple[list[str], list[list[str
         cells += [f"{value:.2f}" for value in row.group_final] if groups else []
         when = "-" if row.windows_to_solve is None else f"{row.windows_to_solve:.0f}"
         cells += [f"{row.solved}/{runs[0].success.shape[0]}", when]
-        rows.append([*cells, f"{row.unevaluated:.1%}"] if stray else cells)
+        rows.append([*cells, f"{row.unevaluated:.1%}"] if has_hopeless else cells)
     return header, rows
 
 
-def write_data(folder: Path, scenario: Scenario, runs: list[Run]) -> None:
+def write_data(folder: Path, scenario: Scenario, runs: list[SimulatedRun]) -> None:
     """Write the table as CSV and the curves and levels as one npz file."""
     folder.mkdir(parents=True, exist_ok=True)
     header, rows = table(scenario, runs)
@@ -98,8 +98,8 @@ def write_data(folder: Path, scenario: Scenario, runs: list[Run]) -> None:
     np.savez_compressed(folder / f"{scenario.key}.npz", **arrays)
 
 
-def draw(path: Path, scenario: Scenario, runs: list[Run]) -> None:
-    """Draw contexts x windows, one panel a rule: the level each context trains from."""
+def draw(path: Path, scenario: Scenario, runs: list[SimulatedRun]) -> None:
+    """Draw the level that each context trains from over windows, one panel per rule."""
     from matplotlib.figure import Figure
 
     columns = min(5, len(runs))

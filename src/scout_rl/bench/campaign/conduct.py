@@ -21,6 +21,7 @@ from scout_rl.bench.campaign.state import (
 )
 from scout_rl.bench.run.store import Store
 from scout_rl.bench.run.worker import is_being_trained
+from scout_rl.files.refusal import Refusal
 from scout_rl.records.compact import pack
 
 Watch = Callable[[dict[str, RunState], set[str]], None]
@@ -118,7 +119,7 @@ def _state(run: PlannedRun, store: Store, results: Path | None = None) -> RunSta
     """The state of a run; a run with unreadable files has failed."""
     try:
         return run_state(run, store, results)
-    except ValueError as error:
+    except Refusal as error:
         return RunState(Phase.FAILED, 0, str(error))
 
 
@@ -133,7 +134,7 @@ def _state_after(run: PlannedRun, error: str | None, times: int, store: Store, r
         add_failure(run, store, reason, times)
     except OSError as problem:  # not tried again: its failures cannot be counted
         return RunState(Phase.FAILED, state.windows, f"{reason} (this could not be noted: {_reason(problem)})")
-    except ValueError as damage:
+    except Refusal as damage:
         return RunState(Phase.FAILED, state.windows, str(damage))
     return _state(run, store)
 
@@ -147,7 +148,7 @@ def _packed(run: PlannedRun, store: Store, results: Path | None, state: RunState
             pack(folder, record_path(results, run))
     except OSError as error:
         return replace(state, phase=Phase.FAILED, note=f"its record cannot be written: {_reason(error)}")
-    except ValueError as error:
+    except Refusal as error:
         return replace(state, phase=Phase.FAILED, note=str(error))
     return state
 

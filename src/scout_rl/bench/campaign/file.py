@@ -26,6 +26,7 @@ from typing import Any
 from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.path import run_name
 from scout_rl.bench.run.sources import name_below, normalised
+from scout_rl.files.refusal import Refusal
 from scout_rl.records.stored import SOURCES
 from scout_rl.rules.field_types import field_types, require_types
 
@@ -62,9 +63,9 @@ def load(path: Path, out: str = "runs") -> Campaign:
     try:
         content = tomllib.loads(path.read_text())
     except OSError as error:
-        raise ValueError(f"the campaign file {path} cannot be read: {error.strerror}") from error
+        raise Refusal(f"the campaign file {path} cannot be read: {error.strerror}") from error
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{path} is no TOML: {error}") from error
+        raise Refusal(f"{path} is no TOML: {error}") from error
     for key in content:
         _require(key in TOP, f"{path}: unknown key {key!r}; a campaign file has {', '.join(TOP)}")
     blocks = content.get("runs", [])
@@ -101,8 +102,8 @@ def _block(
             try:
                 require_types(RunConfig, fields)
                 yield position, where, RunConfig(**_filled(fields, words))
-            except ValueError as error:
-                raise ValueError(f"{where}: {setting} {rule} {seed}: {error}") from error
+            except Refusal as error:
+                raise Refusal(f"{where}: {setting} {rule} {seed}: {error}") from error
 
 
 def _axis(block: dict[str, Any], key: str, where: str) -> list[Any]:
@@ -127,7 +128,7 @@ def _filled(fields: dict[str, Any], words: dict[str, Any]) -> dict[str, Any]:
     try:
         return {k: v.format(**words) if isinstance(v, str) and "{" in v else v for k, v in fields.items()}
     except (KeyError, IndexError, ValueError) as error:
-        raise ValueError(f"a value names {error} in braces; there are {', '.join(words)}") from error
+        raise Refusal(f"a value names {error} in braces; there are {', '.join(words)}") from error
 
 
 def _merged(*tables: dict[str, Any]) -> dict[str, Any]:
@@ -156,4 +157,4 @@ def _needs(config: RunConfig, out: str, names: dict[str, str]) -> tuple[str, ...
 
 def _require(condition: bool, sentence: str) -> None:
     if not condition:
-        raise ValueError(sentence)
+        raise Refusal(sentence)

@@ -9,6 +9,7 @@ from scout_rl.bench.campaign.engine import Ended
 from scout_rl.bench.campaign.file import PlannedRun
 from scout_rl.bench.campaign.machine import MEMORY_PER_RUN
 from scout_rl.bench.run.worker import WorkerProcess, job
+from scout_rl.files.refusal import Refusal
 
 
 class RayEngine:
@@ -22,7 +23,7 @@ class RayEngine:
         try:
             ray: Any = importlib.import_module("ray")
         except ModuleNotFoundError as error:
-            raise ValueError("the engine ray needs the package ray: pip install 'scout-rl[ray]'") from error
+            raise Refusal("the engine ray needs the package ray: pip install 'scout-rl[ray]'") from error
         self._ray = ray
         self.out, self.threads = out, threads
         self._owned = not ray.is_initialized()
@@ -30,7 +31,7 @@ class RayEngine:
             try:
                 ray.init(address=address, log_to_driver=False)
             except (ConnectionError, ValueError, RuntimeError) as error:
-                raise ValueError(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from error
+                raise Refusal(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from error
         resources = ray.cluster_resources()
         self.slots = max(1, int(resources.get("CPU", 1)) // threads)
         self._task = ray.remote(num_cpus=threads, memory=int(memory_per_run * (1 << 30)), retry_exceptions=True)(_task)

@@ -19,6 +19,7 @@ from scout_rl.bench.run.config import RunConfig, difference
 from scout_rl.bench.run.sources import with_current_sources
 from scout_rl.bench.run.store import Store
 from scout_rl.files.damage import reading
+from scout_rl.files.refusal import Refusal
 from scout_rl.files.shape import require_shape
 from scout_rl.records.compact import unpack
 from scout_rl.records.stored import RUN
@@ -119,7 +120,7 @@ def known_pace(run: PlannedRun, store: Store) -> Pace | None:
     """As `pace`, but None where a table cannot be read."""
     try:
         return pace(run, store)
-    except ValueError:
+    except Refusal:
         return None
 
 
@@ -182,5 +183,5 @@ def _whole(config: dict[str, Any]) -> dict[str, Any]:
     try:
         require_types(RunConfig, config)
         return RunConfig(**config).as_dict()
-    except ValueError:
+    except Refusal:
         return config

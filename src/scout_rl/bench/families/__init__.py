@@ -7,6 +7,7 @@ import importlib
 from scout_rl.bench.families.family import Family
 from scout_rl.bench.settings.bank import ContextBank, pinned_hashes, require_hash
 from scout_rl.bench.settings.settings import Setting
+from scout_rl.files.refusal import Refusal
 
 _MODULES = {
     "minigrid": ("scout_rl.bench.families.minigrid", "minigrid,jax"),
@@ -23,7 +24,7 @@ FAMILIES = tuple(_MODULES)
 def family(key: str) -> Family:
     """The family of that key. It is imported on first use, since each needs its own simulator package."""
     if key not in _MODULES:
-        raise ValueError(f"no family {key!r}; the families are {', '.join(FAMILIES)}")
+        raise Refusal(f"no family {key!r}; the families are {', '.join(FAMILIES)}")
     module, extras = _MODULES[key]
     try:
         loaded: Family = importlib.import_module(module).FAMILY

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
 from scout_rl.codecs.codec import State
+from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.ladder import Ladder, level_fractions
 from scout_rl.ladders.picture import NO_GL, mujoco_renders
 from scout_rl.ladders.trajectory import Trajectory
@@ -170,7 +171,7 @@ class Family(ABC):
 
     def simulator(self, setting: Setting) -> Any:
         """Pure functions of one environment (`rollouts.device.PureSimulator`), for compiled rollouts."""
-        raise ValueError(f"family {self.key!r} has no pure simulator")
+        raise Refusal(f"family {self.key!r} has no pure simulator")
 
     @abstractmethod
     def target_starts(self, contexts: Mapping[str, NDArray[Any]]) -> States:

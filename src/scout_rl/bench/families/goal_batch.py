@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import Solution, States
 from scout_rl.bench.families.mujoco_batch import Array, BatchPool, MujocoBatch
+from scout_rl.files.refusal import Refusal
 
 GoalObservation = dict[str, NDArray[np.float64]]
 """``observation``, ``achieved_goal`` and ``desired_goal``, each [n, ...], as in the stock environment."""
@@ -78,7 +79,7 @@ class MujocoGoalSimulator(ABC):
         """Restore named arrays [n, ...]."""
         for name in ("goal", "step_count"):
             if name not in states:
-                raise ValueError(f"the state lacks the array {name!r}.")
+                raise Refusal(f"the state lacks the array {name!r}.")
         handle = Handle(self.pool, states)
         handle.batch.set_states(states)
         handle.read = self.read(handle.batch)
@@ -114,7 +115,7 @@ class MujocoGoalSimulator(ABC):
         action = np.asarray(action)
         if action.shape != (state.batch.n, self.n_actions):
             expected = (state.batch.n, self.n_actions)
-            raise ValueError(f"actions have shape {action.shape}, and not {expected}.")
+            raise Refusal(f"actions have shape {action.shape}, and not {expected}.")
         # Floats keep their type: the stock environment computes in the action's own precision.
         action = action if action.dtype.kind == "f" else action.astype(np.float64)
         self.advance(state, action.clip(-1.0, 1.0))
@@ -149,7 +150,7 @@ def record_until_success(
         length[result.success & (length == 0)] = len(actions)
     if not length.all():
         unsolved = np.flatnonzero(length == 0)
-        raise ValueError(
+        raise Refusal(
             f"the solver does not solve {len(unsolved)} of {len(length)} states in {max_steps} steps; the first is "
             f"state {unsolved[0]}, goal {handle.goal[unsolved[0]].round(3).tolist()}."
         )

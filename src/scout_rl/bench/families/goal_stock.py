@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import States, StockStep
+from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.picture import mujoco_renders
 
 Array = NDArray[Any]
@@ -27,7 +28,7 @@ def render_options(pixels: int) -> dict[str, Any]:
     if not pixels:
         return {}
     if not mujoco_renders():
-        raise ValueError("MuJoCo finds no offscreen GL here to render with: set MUJOCO_GL to osmesa or egl.")
+        raise Refusal("MuJoCo finds no offscreen GL here to render with: set MUJOCO_GL to osmesa or egl.")
     return {"render_mode": "rgb_array", "width": pixels, "height": pixels}
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scout_rl.bench.families.family import States
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Group, Setting
+from scout_rl.files.refusal import Refusal
 
 MOST_CANDIDATES = 1_000_000
 
@@ -44,7 +45,7 @@ def fill_from(setting: Setting, candidates: Iterable[tuple[States, int]]) -> Con
         if all(len(rows[s]) == wanted[s] for s in wanted):
             break
     else:
-        raise ValueError(f"setting {setting.key!r}: its groups cannot be filled from {MOST_CANDIDATES} contexts.")
+        raise Refusal(f"setting {setting.key!r}: its groups cannot be filled from {MOST_CANDIDATES} contexts.")
     slots = [slot for slot in wanted for _ in rows[slot]]
     contexts = [context for slot in wanted for context in rows[slot]]
     labels = np.array([g for _, g in slots], dtype=np.int64)

@@ -36,6 +36,7 @@ from scout_rl.bench.families.family import States
 from scout_rl.bench.families.worker_threads import Work, worker_threads
 from scout_rl.bench.hardware import n_usable_cores
 from scout_rl.codecs.mujoco_state import Layout, model_identity
+from scout_rl.files.refusal import Refusal
 
 Array = NDArray[Any]
 
@@ -83,12 +84,12 @@ def check_arrays(states: Mapping[str, Array], shapes: Mapping[str, tuple[int, ..
     """How many states these are, by the array ``counted``; a ``ValueError`` if an array is missing or misshapen."""
     missing = [name for name in shapes if name not in states]
     if missing:
-        raise ValueError(f"the state lacks the arrays {', '.join(missing)}.")
+        raise Refusal(f"the state lacks the arrays {', '.join(missing)}.")
     count = np.shape(states[counted])
     n = count[0] if count else 0
     for name, shape in shapes.items():
         if np.shape(states[name]) != (n, *shape):
-            raise ValueError(f"array {name!r} of {n} states has shape {np.shape(states[name])}, and not {(n, *shape)}.")
+            raise Refusal(f"array {name!r} of {n} states has shape {np.shape(states[name])}, and not {(n, *shape)}.")
     return n
 
 
@@ -97,12 +98,12 @@ def check_origin(states: Mapping[str, Array], fingerprints: Array) -> None:
     version = np.asarray(states["mujoco_version"])
     if not (version == VERSION).all():
         written = ".".join(map(str, version[(version != VERSION).any(axis=1)][0]))
-        raise ValueError(
+        raise Refusal(
             f"this state was written with MuJoCo {written}, and MuJoCo {mujoco.__version__} is installed: "
             f"states are exact within one version only, so build the ladder again."
         )
     if not (np.asarray(states["model_fingerprint"]) == fingerprints).all():
-        raise ValueError("this state belongs to another MuJoCo model than the one that is simulated.")
+        raise Refusal("this state belongs to another MuJoCo model than the one that is simulated.")
 
 
 class MujocoBatch:
@@ -165,7 +166,7 @@ class MujocoBatch:
         Without ``derived``, the derived arrays are computed from qpos.
         """
         if self.layout.check(states) != self.n:
-            raise ValueError(f"{len(states['qpos'])} states cannot be restored in a batch of {self.n}.")
+            raise Refusal(f"{len(states['qpos'])} states cannot be restored in a batch of {self.n}.")
         packed = self.layout.pack(states, self.n)
         stale = [(self.views(name), np.asarray(states[name])) for name in self.layout.derived] if derived else []
 

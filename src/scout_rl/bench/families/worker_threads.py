@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from queue import SimpleQueue
 
+from scout_rl.files.refusal import Refusal
+
 Work = Callable[[int], object]
 """Work on the environment of that index."""
 
@@ -21,7 +23,7 @@ class WorkerThreads:
 
     def __init__(self, n_threads: int) -> None:
         if n_threads < 1:
-            raise ValueError(f"a batch needs at least one thread, not {n_threads}.")
+            raise Refusal(f"a batch needs at least one thread, not {n_threads}.")
         self.n_threads = n_threads
         self._process = -1
         self._lock = threading.Lock()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from scout_rl.files.refusal import Refusal
+
 
 class Source(NamedTuple):
     """A row of the table."""
@@ -27,9 +29,9 @@ SOURCES = {
 def require_ladder(source: str, first: str, fallback: str) -> None:
     """Refuse an unknown source, a source that needs runs without them, and runs for a source that needs none."""
     if source not in SOURCES:
-        raise ValueError(f"no ladder {source!r}; the ladders are {', '.join(SOURCES)}")
+        raise Refusal(f"no ladder {source!r}; the ladders are {', '.join(SOURCES)}")
     if SOURCES[source].from_runs != bool(first) or (fallback and not first):
         needs = " and ".join(name for name, row in SOURCES.items() if row.from_runs)
-        raise ValueError(
+        raise Refusal(
             f"--ladder {needs} and --from RUN (ladder_from) belong together, and --fallback RUN is for them alone"
         )

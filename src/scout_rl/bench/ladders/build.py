@@ -24,6 +24,7 @@ from scout_rl.bench.ladders import SOURCES
 from scout_rl.bench.settings.settings import Setting
 from scout_rl.files.archive import content_hash, read_archive, write_archive
 from scout_rl.files.cache import cache_folder, code_hash
+from scout_rl.files.refusal import Refusal
 
 LIBRARIES = ("mujoco", "gymnasium-robotics", "metaworld", "minigrid", "numpy")
 CODE = ("bench/ladders/*.py", "bench/families/*.py", "bench/settings/bank.py", "ladders/*.py", "codecs/*.py")
@@ -66,13 +67,13 @@ def load_ladder(wanted: Wanted, source: str = "manual", say: Say = print) -> Bui
         try:
             ladder, meta, _ = read_archive(path)
             return ladder, meta["about"]
-        except ValueError as error:
+        except Refusal as error:
             say(f"{error} The ladder is built again.")
     ladder, about = build_ladder(wanted, source, say)
     if not SOURCES[source].from_runs:
         report = wanted.family.check_ladder(wanted.contexts, ladder, by_hand=SOURCES[source].by_hand)
         if not report.ok:
-            raise ValueError(f"the {source} ladder is invalid: {report}")
+            raise Refusal(f"the {source} ladder is invalid: {report}")
         for warning in report.warnings:
             say(f"{source} ladder: {warning}")
     meta = {"kind": "batch ladder", "setting": wanted.setting.key, "source": source, "about": about}

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scout_rl.bench.families.family import BatchSimulator, States
 from scout_rl.bench.ladders.build import Built, Say, Wanted, library_versions
 from scout_rl.files.cache import code_hash
+from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.sources import Sources
 
 Array = NDArray[Any]
@@ -121,7 +122,7 @@ class _Building:
         contexts = {n: np.asarray(array)[rows] for n, array in self.wanted.contexts.items()}
         report = self.family.check_ladder(contexts, starts, by_hand=False)
         if must_do and not report.ok:
-            raise ValueError(f"the policy ladder's part from the {name} is invalid: {report}")
+            raise Refusal(f"the policy ladder's part from the {name} is invalid: {report}")
         for warning in report.warnings:
             self.say(f"policy ladder, {name}: {warning}")
         valid = np.ones(len(rows), dtype=bool)

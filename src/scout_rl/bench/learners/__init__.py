@@ -10,6 +10,7 @@ from scout_rl.bench.learners.contrastive import Contrastive
 from scout_rl.bench.learners.learner import Learner
 from scout_rl.bench.learners.ppo import PPO
 from scout_rl.bench.learners.sac import SAC
+from scout_rl.files.refusal import Refusal
 from scout_rl.rules.field_types import require_types
 
 LEARNERS: dict[str, type[Any]] = {"ppo": PPO, "sac": SAC, "contrastive": Contrastive}
@@ -27,17 +28,17 @@ LIMITS: dict[str, tuple[float, float]] = {
 def make_learner(key: str, constants: dict[str, Any]) -> Learner:
     """The learner of that key with these constants changed; an unknown constant is refused."""
     if key not in LEARNERS:
-        raise ValueError(f"there is no learner {key!r}; there are {', '.join(LEARNERS)}")
+        raise Refusal(f"there is no learner {key!r}; there are {', '.join(LEARNERS)}")
     known = [f.name for f in dataclasses.fields(LEARNERS[key])]
     for name in constants:
         if name not in known:
-            raise ValueError(f"learner {key!r} has no constant {name!r}; it has {', '.join(known)}")
+            raise Refusal(f"learner {key!r} has no constant {name!r}; it has {', '.join(known)}")
     require_types(LEARNERS[key], constants, f"learner {key!r}")
     for name, value in constants.items():
         low, high = LIMITS.get(name, (-math.inf, math.inf))
         if name in LIMITS and not low <= value <= high:
             limits = f"at least {low}" if high == math.inf else f"from {low} to {high}"
-            raise ValueError(f"learner {key!r}: {name!r} is {value!r}, but must be {limits}")
+            raise Refusal(f"learner {key!r}: {name!r} is {value!r}, but must be {limits}")
     plain = {name: tuple(value) if isinstance(value, list) else value for name, value in constants.items()}
     learner: Learner = LEARNERS[key](**plain)
     return learner

@@ -16,6 +16,7 @@ from scout_rl.bench.learners.episodes import GoalEpisodes, GoalSpace
 from scout_rl.bench.learners.networks import MLP
 from scout_rl.bench.learners.off_policy import Learned, Loss, OffPolicy
 from scout_rl.bench.learners.replay import Transitions
+from scout_rl.files.refusal import Refusal
 
 Array = Any
 
@@ -81,4 +82,4 @@ class Contrastive(OffPolicy):
 
     def signals(self, learned: Learned, episodes: GoalEpisodes, key: Array) -> Array:
         """Refused: this critic has no TD error."""
-        raise ValueError("the contrastive learner has no TD error: choose a rule that needs no learner signal")
+        raise Refusal("the contrastive learner has no TD error: choose a rule that needs no learner signal")

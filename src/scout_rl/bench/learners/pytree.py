@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.files.refusal import Refusal
+
 PyTree = Any
 
 
@@ -22,15 +24,15 @@ def restored(like: PyTree, arrays: dict[str, NDArray[Any]]) -> PyTree:
     """A state with the shapes and types of ``like``; a ``ValueError`` names an array that does not fit."""
     leaves, shape = jax.tree_util.tree_flatten_with_path(like)
     if len(leaves) != len(arrays):
-        raise ValueError(f"the checkpoint's learner has {len(arrays)} arrays, this learner {len(leaves)}")
+        raise Refusal(f"the checkpoint's learner has {len(arrays)} arrays, this learner {len(leaves)}")
     out = []
     for i, (path, leaf) in enumerate(leaves):
         name = _name(i, path)
         if name not in arrays:
-            raise ValueError(f"the checkpoint's learner has no array {name!r}")
+            raise Refusal(f"the checkpoint's learner has no array {name!r}")
         array = arrays[name]
         if array.shape != leaf.shape or array.dtype != leaf.dtype:
-            raise ValueError(
+            raise Refusal(
                 f"the checkpoint's {name!r} is {array.dtype}{list(array.shape)}, "
                 f"this learner's {leaf.dtype}{list(leaf.shape)}"
             )

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from scout_rl.bench.learners.episodes import GoalEpisodes
+from scout_rl.files.refusal import Refusal
 
 Array = Any
 
@@ -77,7 +78,7 @@ def add(replay: Replay, episodes: GoalEpisodes) -> Replay:
     """Write a window's episodes over the oldest."""
     n = episodes.goal.shape[0]
     if n > replay.capacity:
-        raise ValueError(f"a window of {n} episodes does not fit into a replay of {replay.capacity} episodes")
+        raise Refusal(f"a window of {n} episodes does not fit into a replay of {replay.capacity} episodes")
     place = (replay.total + jnp.arange(n)) % replay.capacity
     written = jax.tree.map(lambda ring, new: ring.at[place].set(new, unique_indices=True), replay.episodes, episodes)
     return Replay(written, replay.total + n)

@@ -21,6 +21,7 @@ from scout_rl.bench.learners.episodes import GoalEpisodes, GoalSpace
 from scout_rl.bench.learners.networks import MLP, ensemble
 from scout_rl.bench.learners.off_policy import Learned, Loss, OffPolicy
 from scout_rl.bench.learners.replay import Transitions, reward
+from scout_rl.files.refusal import Refusal
 
 Array = Any
 SIGNAL_ROWS = 4096
@@ -43,9 +44,9 @@ class SAC(OffPolicy):
 
     def __post_init__(self) -> None:
         if self.clip_targets and self.gamma == 1:
-            raise ValueError("clip_targets needs a gamma below 1: without a discount no value is the least")
+            raise Refusal("clip_targets needs a gamma below 1: without a discount no value is the least")
         if not 1 <= self.subset <= self.critics:
-            raise ValueError(f"subset is {self.subset}, but must be from 1 to critics, which is {self.critics}")
+            raise Refusal(f"subset is {self.subset}, but must be from 1 to critics, which is {self.critics}")
 
     def init_critic(self, key: Array, space: GoalSpace) -> tuple[MLP, MLP]:
         """Stacked critics, and target critics equal to them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from scout_rl.files.refusal import Refusal
 from scout_rl.report.measure.tables import Table, untitled
 
 END = "<!-- end -->"
@@ -20,5 +21,5 @@ def put_into(page: Path, name: str, table: Table) -> None:
     head, mark, rest = text.partition(begin(name))
     _, end, tail = rest.partition(END)
     if not mark or not end:
-        raise ValueError(f"{page} has no place for the table: put {begin(name)!r} and {END!r} there")
+        raise Refusal(f"{page} has no place for the table: put {begin(name)!r} and {END!r} there")
     page.write_text(f"{head}{mark}\n{untitled(table).strip()}\n{END}{tail}", "utf-8")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import StockEnv
 from scout_rl.bench.rollouts.lockstep import Choose, Frame, lockstep
+from scout_rl.files.refusal import Refusal
 
 SUFFIXES = (".gif", ".mp4")
 PER_SECOND = 8
@@ -97,13 +98,13 @@ def film(choose: Choose, rows: Sequence[Sequence[Shown]], path: Path) -> NDArray
 def check_path(path: Path) -> None:
     """Refuse a path that cannot be written, before anything is played."""
     if path.suffix not in SUFFIXES:
-        raise ValueError(f"a video is a {' or a '.join(SUFFIXES)} file, not {path.name!r}")
+        raise Refusal(f"a video is a {' or a '.join(SUFFIXES)} file, not {path.name!r}")
     try:
         import imageio  # noqa: F401
     except ModuleNotFoundError as missing:
-        raise ValueError(f"a video needs the package {missing.name!r}: pip install 'scout-rl[video]'") from missing
+        raise Refusal(f"a video needs the package {missing.name!r}: pip install 'scout-rl[video]'") from missing
     if not path.parent.is_dir():
-        raise ValueError(f"{path} cannot be written: there is no folder {path.parent}")
+        raise Refusal(f"{path} cannot be written: there is no folder {path.parent}")
 
 
 def _sheet(tiles: Sequence[_Tile], n_rows: int) -> Image:

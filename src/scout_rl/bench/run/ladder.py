@@ -48,7 +48,7 @@ def run_ladder(
     if stored.exists():
         try:
             return stored_ladder(path)
-        except ValueError as error:
+        except Refusal as error:
             say(f"{error} The ladder is built again.")
     runs = config.ladder_from, config.ladder_fallback
     ladder, about = ladder_from_runs(config.ladder, *runs, setting, bank, config.levels, say)
@@ -98,8 +98,8 @@ def ladder_from_runs(
 def _trained(run: _SourceRun, say: Callable[[str], None]) -> TrainedRun:
     try:
         source = trained.load(run.path, say=say)
-    except ValueError as error:
-        raise ValueError(f"{run.flag}: {error}") from error
+    except Refusal as error:
+        raise Refusal(f"{run.flag}: {error}") from error
     rule, windows = source.config.rule, source.config.windows
     if source.window < windows:
         say(f"{run.flag} {run.path} has come to window {source.window} of {windows}: its policy of now is used")
@@ -118,7 +118,7 @@ def _runs(first: str, fallback: str) -> list[_SourceRun]:
 def _require_source(run: _SourceRun, setting_key: str, bank_sha256: str) -> None:
     try:
         about = read_run(run.path)
-    except ValueError as error:
+    except Refusal as error:
         raise Refusal(f"{run.flag}: {error}") from error
     theirs = about["config"]["setting"]
     if theirs != setting_key:

@@ -19,6 +19,7 @@ from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.folder import METRICS, TIMING, RunFolder
 from scout_rl.curriculum.snapshot import digest
 from scout_rl.files.damage import reading
+from scout_rl.files.refusal import Refusal
 from scout_rl.records.evaluations import due
 from scout_rl.records.stored import RUN, read_json
 from scout_rl.records.tables import CONFIG, EVALUATIONS, EVENTS, FRONTIER, WINDOWS, read_rows
@@ -51,10 +52,10 @@ def find_start(folder: RunFolder, config: RunConfig, say: Callable[[str], None])
     path = folder.path
     if not any((path / name).exists() for name in (WINDOWS, EVENTS, FRONTIER, METRICS, EVALUATIONS)):
         if checkpoint.saved_windows(folder.checkpoints):
-            raise ValueError(f"{path} cannot be continued: it has checkpoints, but no tables; {ADVICE}")
+            raise Refusal(f"{path} cannot be continued: it has checkpoints, but no tables; {ADVICE}")
         return Start(None)
     if folder.stored is None:
-        raise ValueError(f"{path} holds records, but no {RUN} that says what made them; {ADVICE}")
+        raise Refusal(f"{path} holds records, but no {RUN} that says what made them; {ADVICE}")
     tables = read_tables(path, config)
     unusable: list[str] = []
     for candidate in checkpoint.whole(folder.checkpoints, config.identity, say):
@@ -71,7 +72,7 @@ def find_start(folder: RunFolder, config: RunConfig, say: Callable[[str], None])
         say(f"{path} was stopped before its first checkpoint: it begins again")
         return Start(None)
     why = unusable[-1] if unusable else "none of its checkpoints is whole" if saved else "it has no checkpoint"
-    raise ValueError(f"{path} holds {tables.last} windows, and cannot be continued: {why}; {ADVICE}")
+    raise Refusal(f"{path} holds {tables.last} windows, and cannot be continued: {why}; {ADVICE}")
 
 
 def read_tables(path: Path, config: RunConfig) -> Tables:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from scout_rl.files.refusal import Refusal
+
 Track = Literal["none", "tensorboard", "wandb", "trackio"]
 
 
@@ -27,7 +29,7 @@ def open_sink(track: Track, folder: Path, name: str, config: dict[str, Any]) -> 
     try:
         return _TensorBoard(folder) if track == "tensorboard" else _Service(track, name, config)
     except ModuleNotFoundError as missing:
-        raise ValueError(f"--track {track} needs the package {missing.name!r}: pip install {track}") from missing
+        raise Refusal(f"--track {track} needs the package {missing.name!r}: pip install {track}") from missing
 
 
 class _TensorBoard:

@@ -24,6 +24,7 @@ from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
 from scout_rl.bench.settings.settings import setting as setting_of
 from scout_rl.files.damage import reading
+from scout_rl.files.refusal import Refusal
 from scout_rl.records.stored import read_table
 from scout_rl.records.tables import EVALUATIONS
 
@@ -65,19 +66,19 @@ def load(path: Path, window: int | None = None, say: Callable[[str], None] = pri
     fields = {field.name for field in dataclasses.fields(RunConfig)}
     unknown = sorted(set(about["config"]) ^ fields)
     if unknown:
-        raise ValueError(f"{path} was left by another version: its config differs in {', '.join(unknown)}")
+        raise Refusal(f"{path} was left by another version: its config differs in {', '.join(unknown)}")
     config = RunConfig(**about["config"])
     setting = setting_of(config.setting)
     folder = path / "checkpoints"
     if window is None:
         saved = checkpoint.newest(folder, config.identity, say, with_shared=False)
         if saved is None:
-            raise ValueError(f"{path} has no whole checkpoint: nothing to evaluate yet")
+            raise Refusal(f"{path} has no whole checkpoint: nothing to evaluate yet")
     else:
         saved = checkpoint.at(folder, window, config.identity, with_shared=False)
     bank = load_bank(setting)
     if bank.sha256 != about["bank_sha256"]:
-        raise ValueError(f"{path} was trained on another bank: {about['bank_sha256'][:12]}… there")
+        raise Refusal(f"{path} was trained on another bank: {about['bank_sha256'][:12]}… there")
     for name, version in about["versions"].items():
         if (here := versions().get(name)) != version:
             say(f"{path} was trained with {name} {version}, this is {here}: outcomes may differ")
@@ -97,7 +98,7 @@ def _recorded(path: Path, window: int, setting: Setting, n_held_out: int) -> dic
             return None
         names = [group.name for group in setting.groups]
         if len(evaluation["outcomes"]) != n_held_out or list(evaluation["groups"]) != names:
-            raise ValueError(f"its evaluation after {window} windows is not of this bank's contexts and groups")
+            raise Refusal(f"its evaluation after {window} windows is not of this bank's contexts and groups")
         evaluation["success"] = float(evaluation["success"])
         evaluation["groups"] = {name: float(value) for name, value in evaluation["groups"].items()}
     return evaluation

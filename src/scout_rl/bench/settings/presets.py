@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from scout_rl.bench.settings.settings import Setting
+from scout_rl.files.refusal import Refusal
 
 Preset = Literal["tuned", "paper", "paper-fast"]
 
@@ -46,7 +47,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {"paper": _PAPER, "paper-fast": 
 def preset_constants(setting: Setting, algorithm: str, preset: str) -> dict[str, Any]:
     """The constants that a preset changes for this setting, without those that the learner does not have."""
     if preset not in PRESETS:
-        raise ValueError(f"there is no preset {preset!r}; there are {', '.join(PRESETS)}")
+        raise Refusal(f"there is no preset {preset!r}; there are {', '.join(PRESETS)}")
     table = PRESETS[preset]
     key = setting.key.removesuffix("-small")
     constants = {**table.get(setting.family, {}), **table.get(key, {})}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from scout_rl.files.refusal import Refusal
+
 
 class Bound(NamedTuple):
     """A closed range of a context's feature, such as ``solution_length``; the family computes features."""
@@ -196,4 +198,4 @@ def setting(key: str) -> Setting:
     try:
         return SETTINGS[key]
     except KeyError:
-        raise ValueError(f"no setting {key!r}; the settings are {', '.join(sorted(SETTINGS))}") from None
+        raise Refusal(f"no setting {key!r}; the settings are {', '.join(sorted(SETTINGS))}") from None

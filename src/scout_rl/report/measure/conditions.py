@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from scout_rl import rules
+from scout_rl.files.refusal import Refusal
 from scout_rl.records.stored import SOURCES
 from scout_rl.report.measure.metrics import Summary
 from scout_rl.report.measure.names import USUAL, block_labels, bracket, differing, distinct_labels
@@ -239,8 +240,8 @@ def _refuse_twins(runs: Sequence[Summary]) -> None:
         if run.about.seed != twin.about.seed:
             continue
         if run.about.kind == "log_dir":
-            raise ValueError(
+            raise Refusal(
                 f"{run.about.name} and {twin.about.name} have the same name and seed: give each a seed, or a folder "
                 "that is a number"
             )
-        raise ValueError(f"{run.about.name} and {twin.about.name} are the same run; name one of them only")
+        raise Refusal(f"{run.about.name} and {twin.about.name} are the same run; name one of them only")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.files.refusal import Refusal
 from scout_rl.report.read.run import About, RunRecord
 
 Floats = NDArray[np.float64]
@@ -28,7 +29,7 @@ def common_window(curves: Iterable[NDArray[np.int64]]) -> tuple[int, int]:
     """The span that all runs share: from the latest first evaluation to the earliest last one."""
     first, last = zip(*((int(at[0]), int(at[-1])) for at in curves), strict=True)
     if max(first) >= min(last):
-        raise ValueError(f"the runs share no window: one begins at {max(first)}, another ends at {min(last)}")
+        raise Refusal(f"the runs share no window: one begins at {max(first)}, another ends at {min(last)}")
     return max(first), min(last)
 
 

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from scout_rl.files.refusal import Refusal
 from scout_rl.report.measure.statistics import Interval
 
 MISSING = "–"
@@ -26,7 +27,7 @@ class Table:
     def __post_init__(self) -> None:
         for row in self.rows:
             if len(row) != len(self.header):
-                raise ValueError(f"table {self.title!r}: a row has {len(row)} cells, the header {len(self.header)}")
+                raise Refusal(f"table {self.title!r}: a row has {len(row)} cells, the header {len(self.header)}")
 
     def column(self, name: str) -> list[str]:
         """One column by its header."""

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.files.refusal import Refusal
+
 Labels = tuple[tuple[str, ...], NDArray[np.int64]]
 """Group names, and an index into them per training context."""
 
@@ -18,10 +20,10 @@ def read_labels(path: Path, n_contexts: int) -> Labels:
     try:
         names = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise ValueError(f"{path} is no JSON list of group names: {error}") from error
+        raise Refusal(f"{path} is no JSON list of group names: {error}") from error
     if not isinstance(names, list) or len(names) != n_contexts:
         held = f"a list of {len(names)}" if isinstance(names, list) else type(names).__name__
-        raise ValueError(f"{path} must hold a list of {n_contexts} group names, one per context, and holds {held}")
+        raise Refusal(f"{path} must hold a list of {n_contexts} group names, one per context, and holds {held}")
     return numbered([str(name) for name in names])
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.files.refusal import Refusal
 from scout_rl.report.read.catalogue import KnownSetting
 
 UNKNOWN = "unknown"
@@ -117,7 +118,7 @@ class RunRecord:
         if self.frontier is not None:
             if self.frontier.shape != (a.windows, a.n_contexts):
                 rows, width = self.frontier.shape
-                raise ValueError(
+                raise Refusal(
                     f"the frontier has {rows} rows of {width} contexts, and there are {a.windows} windows "
                     f"of {a.n_contexts}"
                 )
@@ -126,13 +127,13 @@ class RunRecord:
         _check_range("a move's window", moves.window, a.windows)
         for labels in (self.context_group, self.oracle_group):
             if labels is not None and len(labels) != a.n_contexts:
-                raise ValueError(f"it has labels for {len(labels)} training contexts, and there are {a.n_contexts}")
+                raise Refusal(f"it has labels for {len(labels)} training contexts, and there are {a.n_contexts}")
         lengths = {len(self.evaluated_at), len(self.held_out), *(len(curve) for curve in self.held_out_groups.values())}
         if len(lengths) > 1:
-            raise ValueError(f"its held-out curves have {' and '.join(map(str, sorted(lengths)))} evaluations")
+            raise Refusal(f"its held-out curves have {' and '.join(map(str, sorted(lengths)))} evaluations")
 
 
 def _check_range(what: str, values: NDArray[Any], end: int) -> None:
     if len(values) and not 0 <= values.min() <= values.max() < end:
         wrong = values.min() if values.min() < 0 else values.max()
-        raise ValueError(f"{what} is {wrong}, which is not in 0 to {end - 1}")
+        raise Refusal(f"{what} is {wrong}, which is not in 0 to {end - 1}")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from scout_rl.files.archive import has_entry
 from scout_rl.files.damage import reading
+from scout_rl.files.refusal import Refusal
 from scout_rl.records.compact import KINDS, unpack
 from scout_rl.records.evaluations import read_evaluations
 from scout_rl.records.stored import RUN, read_curriculum, read_json, read_run, read_table
@@ -33,7 +34,7 @@ def find(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         below = list(_below(path))
         if not below:
-            raise ValueError(f"{path} holds no records: no run folder, no log_dir and no compact record in it")
+            raise Refusal(f"{path} holds no records: no run folder, no log_dir and no compact record in it")
         records.update(dict.fromkeys(below))
     return list(records)
 
@@ -213,7 +214,7 @@ def _first(records: Records) -> int:
     first = numbers[0] if numbers else 0
     for i, number in enumerate(numbers):
         if number != first + i:
-            raise ValueError(f"row {i + 1} of {WINDOWS} is of window {number}, and window {first + i} comes next")
+            raise Refusal(f"row {i + 1} of {WINDOWS} is of window {number}, and window {first + i} comes next")
     return int(first)
 
 

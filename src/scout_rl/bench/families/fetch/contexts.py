@@ -14,6 +14,7 @@ from scout_rl.bench.families.group_sampling import fill_groups
 from scout_rl.bench.families.mujoco_batch import Array, read_data
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
+from scout_rl.files.refusal import Refusal
 
 # The stock environment reads these off a simulation, whose last bits differ between CPUs. Here they are rounded to
 # 0.1 mm, so that a bank has the same hash everywhere.
@@ -60,11 +61,11 @@ def check(contexts: Mapping[str, Array]) -> None:
     """Refuse contexts that the stock reset cannot draw."""
     for x, (object_xy, goal) in enumerate(zip(contexts["object_xy"], contexts["goal"], strict=True)):
         if not (np.isfinite(object_xy).all() and np.abs(object_xy - GRIPPER_XY).max() <= RANGE + SLACK):
-            raise ValueError(f"context {x}: the object at {_text(object_xy)} is outside the workspace.")
+            raise Refusal(f"context {x}: the object at {_text(object_xy)} is outside the workspace.")
         height = goal[2] - TABLE_Z
         inside = np.abs(goal[:2] - GRIPPER_XY).max() <= RANGE + SLACK and -SLACK <= height <= MAX_HEIGHT + SLACK
         if not (np.isfinite(goal).all() and inside):
-            raise ValueError(f"context {x}: the goal at {_text(goal)} is outside the workspace.")
+            raise Refusal(f"context {x}: the goal at {_text(goal)} is outside the workspace.")
 
 
 def is_inside(position: Array) -> NDArray[np.bool_]:

@@ -15,6 +15,7 @@ from scout_rl.bench.families.fetch import contexts as fetch_contexts
 from scout_rl.bench.families.fetch.simulator import HORIZON, Simulator
 from scout_rl.bench.families.fetch.solver import act, is_grasped
 from scout_rl.bench.families.mujoco_batch import Array
+from scout_rl.files.refusal import Refusal
 
 ARRIVED = 0.01
 """A carried object has arrived when it is this close to its point ..."""
@@ -74,6 +75,6 @@ def _grasped(simulator: Simulator, contexts: Mapping[str, Array], fraction: floa
             arrived |= new
         if arrived.all():
             return simulator.as_starts({**starts, "goal": np.array(contexts["goal"], dtype=np.float64)})
-    raise ValueError(
+    raise Refusal(
         f"no grasped start at {fraction:.0%} of the way for the goal {contexts['goal'][np.argmin(arrived)].tolist()}."
     )

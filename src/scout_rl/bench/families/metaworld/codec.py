@@ -28,6 +28,7 @@ from scout_rl.bench.families.family import States
 from scout_rl.bench.families.metaworld.tasks import TASKS, Array, stock
 from scout_rl.bench.families.mujoco_batch import check_arrays, check_origin
 from scout_rl.codecs.mujoco_state import Layout
+from scout_rl.files.refusal import Refusal
 
 FIELDS = ("time", "qpos", "qvel", "qacc_warmstart", "ctrl", "mocap_pos", "mocap_quat")
 """The fields of MuJoCo's state that a step depends on."""
@@ -70,11 +71,11 @@ def check(states: Mapping[str, Array]) -> int:
     """How many states these are; a ``ValueError`` if they cannot be restored here."""
     task = np.asarray(states.get("task", [0]))
     if not task.ndim or not len(task):
-        raise ValueError(f"states come as arrays with a leading axis; 'task' has shape {task.shape}.")
+        raise Refusal(f"states come as arrays with a leading axis; 'task' has shape {task.shape}.")
     n = check_arrays(states, layout().shapes | _OWN | _IDENTITY, "task")
     unknown = task[(task < 0) | (task >= len(TASKS))]
     if len(unknown):
-        raise ValueError(f"a state's task is {int(unknown[0])}, and there are {len(TASKS)} tasks.")
+        raise Refusal(f"a state's task is {int(unknown[0])}, and there are {len(TASKS)} tasks.")
     check_origin(states, identity(task)["model_fingerprint"])
     return n
 
@@ -88,7 +89,7 @@ def restore_stock(env: Any, state: Mapping[str, Array]) -> Array:
     base = env.unwrapped
     index = int(state["task"])
     if not _is(base, index):
-        raise ValueError(f"a state of {TASKS[index].name} cannot be restored in a {type(base).__name__}.")
+        raise Refusal(f"a state of {TASKS[index].name} cannot be restored in a {type(base).__name__}.")
     if stock(index).shelf is not None:
         base.model.body("shelf").pos = state["shelf"]
     else:

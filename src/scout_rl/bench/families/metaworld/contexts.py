@@ -16,6 +16,7 @@ from scout_rl.bench.families.metaworld import codec
 from scout_rl.bench.families.metaworld.tasks import TASKS, Array, stock, task_index
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
+from scout_rl.files.refusal import Refusal
 
 DECIMALS = 6
 """Vectors are rounded to micrometres, so that a bank has the same hash on every CPU."""
@@ -31,7 +32,7 @@ def tasks_of(setting: Setting) -> tuple[int, ...]:
     """The indices of the setting's tasks, one per evaluation group: ``"push-v3+shelf-place-v3"``."""
     indices = tuple(task_index(name) for name in setting.task.split("+"))
     if len(indices) != len(setting.groups):
-        raise ValueError(f"setting {setting.key!r} has {len(indices)} tasks and {len(setting.groups)} groups")
+        raise Refusal(f"setting {setting.key!r} has {len(indices)} tasks and {len(setting.groups)} groups")
     return indices
 
 
@@ -61,7 +62,7 @@ def _sample(index: int, generator: np.random.Generator) -> NDArray[np.float64]:
         vector = np.round(generator.uniform(facts.context_low, facts.context_high), DECIMALS)
         if _separation(vector) >= TASKS[index].separation:
             return vector
-    raise ValueError(f"{TASKS[index].name}: no vector of {_MAX_CANDIDATES} keeps object and goal apart")
+    raise Refusal(f"{TASKS[index].name}: no vector of {_MAX_CANDIDATES} keeps object and goal apart")
 
 
 def _separation(vector: Array) -> float:
@@ -72,18 +73,18 @@ def check(contexts: Mapping[str, Array]) -> None:
     """Refuse contexts that the stock task cannot draw. With object and goal too close, its reset would never end."""
     for i, (index, vector) in enumerate(zip(contexts["task"], contexts["vector"], strict=True)):
         if not 0 <= index < len(TASKS):
-            raise ValueError(f"context {i}: its task is {int(index)}, and there are {len(TASKS)} tasks")
+            raise Refusal(f"context {i}: its task is {int(index)}, and there are {len(TASKS)} tasks")
         facts, task = stock(int(index)), TASKS[int(index)]
         outside = ~((vector >= facts.context_low) & (vector <= facts.context_high))
         if outside.any():
             k = int(np.argmax(outside))
             what = f"{'object' if k < 3 else 'goal'} {'xyz'[k % 3]}"
-            raise ValueError(
+            raise Refusal(
                 f"context {i}: {what} is {vector[k]:g}, outside the {facts.context_low[k]:g} to "
                 f"{facts.context_high[k]:g} of {task.name}"
             )
         if _separation(vector) < task.separation:
-            raise ValueError(
+            raise Refusal(
                 f"context {i}: object and goal are {_separation(vector):.3f} m apart, and {task.name} needs "
                 f"{task.separation:g} m"
             )

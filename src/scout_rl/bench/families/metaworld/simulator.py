@@ -29,6 +29,7 @@ from scout_rl.bench.families.metaworld.contexts import FRAME_SKIP, MOCAP_QUAT
 from scout_rl.bench.families.metaworld.tasks import TASKS, Array, stock
 from scout_rl.bench.families.worker_threads import worker_threads
 from scout_rl.bench.hardware import n_usable_cores
+from scout_rl.files.refusal import Refusal
 
 ACTION_SCALE = 1.0 / 100
 """Metres that an action of 1 moves the hand's target by."""
@@ -204,9 +205,9 @@ def _checked(action: Any, n: int) -> Array:
     """Actions clipped to [-1, 1]; floats keep their type, for the stock step computes in it."""
     action = np.asarray(action)
     if action.shape != (n, N_ACTIONS):
-        raise ValueError(f"actions have shape {action.shape}, and not {(n, N_ACTIONS)}.")
+        raise Refusal(f"actions have shape {action.shape}, and not {(n, N_ACTIONS)}.")
     if not np.isfinite(action).all():
-        raise ValueError(f"the action of environment {int(np.argwhere(~np.isfinite(action))[0, 0])} is not finite.")
+        raise Refusal(f"the action of environment {int(np.argwhere(~np.isfinite(action))[0, 0])} is not finite.")
     action = action if action.dtype.kind == "f" else action.astype(np.float64)
     return np.asarray(action.clip(-1.0, 1.0))
 

@@ -15,6 +15,7 @@ from scout_rl.bench.families.metaworld.script import act
 from scout_rl.bench.families.metaworld.simulator import Simulator, stock_observation
 from scout_rl.bench.families.metaworld.tasks import Array
 from scout_rl.codecs.codec import State, installed
+from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.ladder import Ladder, level_fractions
 from scout_rl.ladders.trajectory import Trajectory
 
@@ -74,7 +75,7 @@ def solved(states: Mapping[str, Array]) -> list[Attempt]:
     attempts = attempt(states)
     failed = [i for i, result in enumerate(attempts) if not result.solved]
     if failed:
-        raise ValueError(
+        raise Refusal(
             f"the scripted policy solves {len(attempts) - len(failed)} of {len(attempts)} states in {HORIZON} steps; "
             f"the first that it does not is {failed[0]}, goal {states['goal'][failed[0]].round(3).tolist()}"
         )

@@ -12,6 +12,7 @@ from metaworld.env_dict import ALL_V3_ENVIRONMENTS
 from numpy.typing import NDArray
 
 from scout_rl.bench.families.mujoco_batch import fingerprint
+from scout_rl.files.refusal import Refusal
 
 Array = NDArray[Any]
 
@@ -43,9 +44,7 @@ def task_index(name: str) -> int:
     for index, task in enumerate(TASKS):
         if task.name == name:
             return index
-    raise ValueError(
-        f"no Meta-World task {name!r} is simulated; the tasks are {', '.join(task.name for task in TASKS)}"
-    )
+    raise Refusal(f"no Meta-World task {name!r} is simulated; the tasks are {', '.join(task.name for task in TASKS)}")
 
 
 def stock_env(name: str, **options: Any) -> Any:

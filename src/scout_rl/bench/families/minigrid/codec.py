@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import States
 from scout_rl.bench.families.minigrid.simulator import EMPTY, GOAL_KIND, MARGIN, STOCK_TYPE, WALL, Simulator, State
+from scout_rl.files.refusal import Refusal
 
 NOTHING = np.zeros(3, dtype=np.uint8)
 """``carrying`` when the agent carries nothing (no object has type 0)."""
@@ -30,7 +31,7 @@ def to_simulator(simulator: Simulator, states: Mapping[str, NDArray[Any]]) -> St
     """Pack named arrays (any leading axes) into the simulator's state."""
     grid = np.asarray(states["grid"])
     if grid.shape[-3:-1] != (simulator.width, simulator.height):
-        raise ValueError(
+        raise Refusal(
             f"a grid of {grid.shape[-3]}x{grid.shape[-2]} cells cannot be restored in a simulator of "
             f"{simulator.width}x{simulator.height}"
         )
@@ -94,7 +95,7 @@ def _pack(encoded: NDArray[np.uint8]) -> NDArray[np.uint8]:
     kind = _KIND[encoded[..., 0]]
     if (kind == 255).any():
         unknown = int(encoded[..., 0][kind == 255].flat[0])
-        raise ValueError(f"object type {unknown} is not simulated: only walls, doors, keys and goals are")
+        raise Refusal(f"object type {unknown} is not simulated: only walls, doors, keys and goals are")
     return np.asarray(kind | encoded[..., 1] << 3 | encoded[..., 2] << 6, dtype=np.uint8)
 
 

@@ -16,6 +16,7 @@ from scout_rl.bench.families.minigrid.codec import read_stock
 from scout_rl.bench.families.minigrid.solver import solve
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
+from scout_rl.files.refusal import Refusal
 
 _STATE = ("grid", "agent_pos", "agent_dir", "carrying", "step_count")
 _MAX_CANDIDATES = 200_000
@@ -54,7 +55,7 @@ def _candidates(setting: Setting) -> Iterator[tuple[States, int]]:
         group = _group_of(setting, state, env.max_steps)
         if group >= 0:
             yield {"seed": np.array(seed, dtype=np.int64), **state}, group
-    raise ValueError(f"setting {setting.key!r}: its groups cannot be filled from {_MAX_CANDIDATES} stock layouts")
+    raise Refusal(f"setting {setting.key!r}: its groups cannot be filled from {_MAX_CANDIDATES} stock layouts")
 
 
 def _group_of(setting: Setting, state: States, max_steps: int) -> int:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import Solution, States
 from scout_rl.bench.families.minigrid.solver import each, trajectory
+from scout_rl.files.refusal import Refusal
 
 _DOOR, _KEY, _LOCKED = 4, 5, 2
 N_STAGES = 5
@@ -36,7 +37,7 @@ def _starts(context: States, n_levels: int) -> States:
 def _stages(path: Solution, n_levels: int) -> list[int]:
     """Target start; carrying the key; with it at the locked door; past the opened door; next to the goal."""
     if n_levels != N_STAGES:
-        raise ValueError(
+        raise Refusal(
             f"the hand-built DoorKey ladder has {N_STAGES} levels, not {n_levels}; "
             "take a solver ladder for other counts"
         )
@@ -57,7 +58,7 @@ def _along_route(path: Solution, n_levels: int) -> list[int]:
     The agent looks at the route's next cell. Doors behind it are open, and a door ahead is shut.
     """
     if n_levels < 2:
-        raise ValueError(f"a ladder needs at least two levels, not {n_levels}")
+        raise Refusal(f"a ladder needs at least two levels, not {n_levels}")
     position = path.states["agent_pos"]
     leaves = np.flatnonzero((position[1:] != position[:-1]).any(axis=1))
     arrives = np.concatenate([[0], leaves[:-1] + 1])

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import Solution, States
 from scout_rl.bench.families.minigrid.simulator import FORWARD, LEFT, PICKUP, RIGHT, TOGGLE
+from scout_rl.files.refusal import Refusal
 
 _WALL, _DOOR, _KEY, _GOAL = 2, 4, 5, 8
 _OPEN, _LOCKED = 0, 2
@@ -40,7 +41,7 @@ def trajectory(context: Mapping[str, NDArray[Any]]) -> Solution:
     """A shortest solution of a context or state, with every state on its path."""
     path = _search(context)
     if path is None:
-        raise ValueError(f"the layout has no solution from agent_pos {tuple(int(v) for v in context['agent_pos'])}")
+        raise Refusal(f"the layout has no solution from agent_pos {tuple(int(v) for v in context['agent_pos'])}")
     states = [_state(context, node) for node, _ in path]
     stacked = {name: np.stack([s[name] for s in states]) for name in states[0]}
     return Solution(stacked, np.array([action for _, action in path[:-1]], dtype=np.int32))
@@ -52,7 +53,7 @@ def rungs(n_steps: int, n_levels: int) -> NDArray[np.int64]:
     So the easiest level is next to the goal.
     """
     if n_levels < 2:
-        raise ValueError(f"a ladder needs at least two levels, not {n_levels}")
+        raise Refusal(f"a ladder needs at least two levels, not {n_levels}")
     # Half up, not NumPy's half to even, so that equal gaps stay equal.
     return np.floor(np.linspace(0, 1, n_levels) * (n_steps - 1) + 0.5).astype(np.int64)
 
@@ -73,7 +74,7 @@ def _search(state: Mapping[str, NDArray[Any]]) -> list[tuple[_Node, int]] | None
     keys = np.flatnonzero(grid[..., 0] == _KEY)
     carried = np.asarray(state["carrying"])
     if len(keys) + int(carried[0] == _KEY) > 1:
-        raise ValueError("the solver handles layouts with at most one key")
+        raise Refusal("the solver handles layouts with at most one key")
     x, y = (int(v) for v in state["agent_pos"])
     start = _Node(x * grid.shape[1] + y, int(state["agent_dir"]), 0, bool(carried[0] == _KEY))
     key_colour = int(carried[1]) if start.holds_key else int(grid.reshape(-1, 3)[keys[0], 1]) if len(keys) else -1

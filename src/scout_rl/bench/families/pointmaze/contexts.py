@@ -13,6 +13,7 @@ from scout_rl.bench.families.pointmaze.maze import Maze, way_length
 from scout_rl.bench.families.pointmaze.simulator import SUCCESS_DISTANCE, TASKS, Simulator, simulator
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
+from scout_rl.files.refusal import Refusal
 
 NOISE = 0.25
 """Start and goal lie within this distance of a cell's centre along each axis."""
@@ -40,7 +41,7 @@ def simulator_of(contexts: Mapping[str, Array]) -> Simulator:
     """The simulator of the maze that these contexts share."""
     mazes = np.unique(contexts["maze"])
     if len(mazes) != 1 or not 0 <= mazes[0] < len(TASKS):
-        raise ValueError(f"contexts of one maze are needed, not of {mazes.tolist()}; there are {len(TASKS)} mazes.")
+        raise Refusal(f"contexts of one maze are needed, not of {mazes.tolist()}; there are {len(TASKS)} mazes.")
     return simulator(TASKS[int(mazes[0])])
 
 
@@ -51,7 +52,7 @@ def check(maze: Maze, contexts: Mapping[str, Array]) -> None:
         if not free.all():
             x = int(np.argmin(free))
             at = contexts[what][x].round(3).tolist()
-            raise ValueError(f"context {x}: the {what} at {at} is in a wall or outside the maze.")
+            raise Refusal(f"context {x}: the {what} at {at} is in a wall or outside the maze.")
 
 
 def target_starts(contexts: Mapping[str, Array]) -> States:

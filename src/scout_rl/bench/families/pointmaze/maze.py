@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.files.refusal import Refusal
+
 Points = NDArray[np.float64]
 
 CLEARANCE = 0.2
@@ -99,7 +101,7 @@ class Maze:
         line = np.linspace(point, self.cell_centre(cell)[0], 50)
         free = self.is_free(line)
         if not free.any():
-            raise ValueError(f"the point {point.round(3).tolist()} is in a wall or outside the maze.")
+            raise Refusal(f"the point {point.round(3).tolist()} is in a wall or outside the maze.")
         return np.asarray(line[np.argmax(free)])
 
     def sees(self, a: Points, b: Points) -> NDArray[np.bool_]:
@@ -146,7 +148,7 @@ class Maze:
                 heapq.heappush(queue, (float(best[neighbour]), neighbour))
         last = int(np.argmin(best + from_corner))
         if not np.isfinite(best[last] + from_corner[last]):
-            raise ValueError(f"there is no way from {start.round(3).tolist()} to {goal.round(3).tolist()}.")
+            raise Refusal(f"there is no way from {start.round(3).tolist()} to {goal.round(3).tolist()}.")
         chain = [last]
         while before[chain[-1]] >= 0:
             chain.append(int(before[chain[-1]]))

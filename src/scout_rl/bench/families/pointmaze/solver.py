@@ -12,6 +12,7 @@ from scout_rl.bench.families.goal_batch import GoalObservation, record_until_suc
 from scout_rl.bench.families.mujoco_batch import Array
 from scout_rl.bench.families.pointmaze.maze import Points
 from scout_rl.bench.families.pointmaze.simulator import TASKS, Simulator, simulator
+from scout_rl.files.refusal import Refusal
 
 LOOK_AHEAD = 0.25
 """The controller steers towards the point of the way this far ahead."""
@@ -72,7 +73,7 @@ def simulator_of_states(states: Mapping[str, Array]) -> Simulator:
     for task in TASKS:
         if (np.asarray(states["model_fingerprint"]) == simulator(task).pool.layout.fingerprint).all():
             return simulator(task)
-    raise ValueError("this state belongs to another MuJoCo model than that of any maze.")
+    raise Refusal("this state belongs to another MuJoCo model than that of any maze.")
 
 
 def solve(states: Mapping[str, Array]) -> list[Solution]:

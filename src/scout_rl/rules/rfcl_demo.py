@@ -1,4 +1,4 @@
-"""RFCL's reverse curriculum over demonstrations (Tao et al. 2024, section 4.2): the aligned comparison's own rule."""
+"""RFCL's reverse curriculum over demonstrations (Tao et al. 2024, section 4.2), for the aligned comparison."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,12 +15,12 @@ SPARE = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class RfclDemo(FrontierRule):
-    """A context is one demonstration, a level one of its states; meant for a solver ladder of many levels.
+    """A context is one demonstration, a level one of its states. It is meant for a solver ladder of many levels.
 
-    Starts: the context in proportion to its frontier (what is left of its demonstration), then the frontier level with
-    probability 1/2, the next easier one with 1/4, and so on; the last of ``spread`` takes what is left, and levels past
-    the easiest count as the easiest. Advance by ``delta`` levels when the last ``m`` rollouts from the frontier itself
-    all succeeded; never retreat. Ours: a level stands for a state, so that ``delta`` counts levels.
+    A context's probability is proportional to its frontier: the part of the demonstration that is left. The frontier
+    level gets 1/2 of it, the next easier level 1/4, and so on; the last of ``spread`` levels gets the rest. Levels past
+    the easiest count as the easiest. A frontier advances by ``delta`` levels when its last ``m`` rollouts all
+    succeeded, and never retreats. Ours: a level stands for a state, so ``delta`` counts levels.
     """
 
     key: ClassVar[str] = "rfcl-demo"
@@ -40,7 +40,7 @@ class RfclDemo(FrontierRule):
 
     @property
     def buffer(self) -> Rfcl:
-        """The last ``m`` outcomes at every frontier, all of which must be successes."""
+        """The rule that holds the last ``m`` outcomes at every frontier; all must be successes."""
         return Rfcl(needed=self.m, memory=self.m)
 
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> RfclState:
@@ -48,7 +48,7 @@ class RfclDemo(FrontierRule):
         return self.buffer.init(n_contexts, n_levels)
 
     def distribution(self, state: RfclState) -> Array:
-        """Contexts by their frontier, levels by halves from the frontier towards the easiest."""
+        """Contexts in proportion to their frontier, levels by halves from the frontier up."""
         like, xp = state.statistics.success, namespace(state.frontier.level)
         f, n_levels = state.frontier.level.astype(xp.int32), like.shape[-1]
         weight = xp.where(f > 0, f.astype(like.dtype) / n_levels, xp.asarray(SPARE, like.dtype))
@@ -64,15 +64,15 @@ class RfclDemo(FrontierRule):
         return self.buffer.observe(state, outcomes)
 
     def tests(self, state: RfclState) -> Tests:
-        """The buffer is full, and of successes."""
+        """The buffer is full of successes."""
         return self.buffer.tests(state)
 
     def basis(self, state: RfclState, context: Array, level: Array) -> tuple[Array, Array]:
-        """The buffer's success rate, and the cell's outcomes so far."""
+        """The buffer's success rate, and the number of the cell's outcomes."""
         return self.buffer.basis(state, context, level)
 
     def transition(self, state: RfclState) -> Frontier:
         """``delta`` levels at once; level 0 is the end."""
-        at, xp = super().transition(state), namespace(state.frontier.level)
-        harder = xp.maximum(state.frontier.level.astype(xp.int32) - self.delta, 0).astype(at.level.dtype)
-        return at._replace(level=xp.where(at.moved != 0, harder, at.level))
+        new, xp = super().transition(state), namespace(state.frontier.level)
+        harder = xp.maximum(state.frontier.level.astype(xp.int32) - self.delta, 0).astype(new.level.dtype)
+        return new._replace(level=xp.where(new.moved != 0, harder, new.level))

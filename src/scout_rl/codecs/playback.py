@@ -1,4 +1,4 @@
-"""Playing actions from a restored state: here, or in a new process that shares nothing with this one."""
+"""Play actions from a restored state, in this process or in a new one."""
 
 from __future__ import annotations
 
@@ -35,38 +35,38 @@ def play(env: Env, codec: Codec, state: State, actions: Sequence[Any]) -> Playba
 
 
 def continue_play(env: Env, observation: Any, actions: Sequence[Any]) -> Playback:
-    """Take ``actions`` from where ``env`` is, having just shown ``observation``."""
-    seen = {f"0/{name}": array.copy() for name, array in flatten(observation).items()}
+    """Take ``actions`` from where ``env`` is; ``observation`` is its last one."""
+    playback = {f"0/{name}": array.copy() for name, array in flatten(observation).items()}
     for number, action in enumerate(actions, start=1):
         observation, reward, terminated, truncated, _ = env.step(action)
-        seen.update({f"{number}/{name}": array.copy() for name, array in flatten(observation).items()})
-        seen[f"{number}/reward"] = np.asarray(reward)
-        seen[f"{number}/terminated"], seen[f"{number}/truncated"] = np.array(terminated), np.array(truncated)
+        playback.update({f"{number}/{name}": array.copy() for name, array in flatten(observation).items()})
+        playback[f"{number}/reward"] = np.asarray(reward)
+        playback[f"{number}/terminated"], playback[f"{number}/truncated"] = np.array(terminated), np.array(truncated)
         if terminated or truncated:
             break
-    return seen
+    return playback
 
 
 def at_step(playback: Playback, step: int) -> Playback:
-    """What a playback shows of one step."""
+    """One step of a playback."""
     return {k: v for k, v in playback.items() if k.split("/")[0] == str(step)}
 
 
 def ended(playback: Playback) -> bool:
-    """Whether the episode ended in it."""
+    """Whether the episode ended."""
     return any(bool(v) for k, v in playback.items() if k.endswith(("/terminated", "/truncated")))
 
 
 def last_observation(playback: Playback, fallback: Any) -> Any:
-    """The last observation of a playback, as named arrays (it is only compared, never acted on)."""
+    """The last observation of a playback as named arrays, to compare with, not to act on."""
     last = max(int(k.split("/")[0]) for k in playback)
     ends = ("reward", "terminated", "truncated")
-    seen = {k.split("/", 1)[1]: v for k, v in at_step(playback, last).items()}
-    return {k: v for k, v in seen.items() if k not in ends} or fallback
+    step = {k.split("/", 1)[1]: v for k, v in at_step(playback, last).items()}
+    return {k: v for k, v in step.items() if k not in ends} or fallback
 
 
 def sample_actions(env: Env, seed: int, count: int) -> list[Any]:
-    """``count`` random actions from a seed; the environment's own space is left alone."""
+    """``count`` random actions from a seed; the environment's action space is not touched."""
     space = copy.deepcopy(env.action_space)
     space.seed(seed)
     return [space.sample() for _ in range(count)]
@@ -76,7 +76,7 @@ def sample_actions(env: Env, seed: int, count: int) -> list[Any]:
 class EnvSource:
     """How to make an environment, here and in another process.
 
-    ``reference`` is the JSON value that another process makes it from; ``why_not`` says why there is none.
+    Another process makes it from ``reference``, a JSON value; ``why_not`` says why there is none.
     """
 
     name: str
@@ -113,7 +113,7 @@ class EnvSource:
         try:
             reference = {"kind": "spec", "json": spec.to_json()}
             make_env(reference).close()
-        except Exception as error:  # any failure to make it again is the reason that we report
+        except Exception as error:  # whatever the failure, it is reported
             return cls(name, None, None, f"it cannot be made again from its spec ({error})")
         return cls(name, functools.partial(make_env, reference), reference)
 
@@ -161,7 +161,7 @@ def _function_reference(function: Any) -> dict[str, Any] | str:
 
 
 def codec_reference(codec: Codec) -> dict[str, str] | str:
-    """The class that a new process makes this codec from, or a sentence why it cannot."""
+    """The codec's class for a new process, or a sentence why a new process cannot make it."""
     cls: Any = type(codec)
     if "<" in cls.__qualname__ or cls.__module__ == "__main__":
         return "a new process cannot import the codec's class"
@@ -175,7 +175,7 @@ def codec_reference(codec: Codec) -> dict[str, str] | str:
 
 @dataclass(frozen=True)
 class Job:
-    """One environment's states, to be played in a new process."""
+    """One environment's states to play in a new process."""
 
     env: dict[str, Any]
     codec: dict[str, str]
@@ -186,7 +186,7 @@ class Job:
 
 
 def play_in_new_process(jobs: Sequence[Job]) -> list[list[Playback] | str]:
-    """Every job's playbacks from one new Python process, or the sentence that says why there are none."""
+    """Every job's playbacks from one new Python process, or a sentence why there are none."""
     with tempfile.TemporaryDirectory(prefix="scout-verify-") as folder:
         for number, job in enumerate(jobs):
             meta = {"env": job.env, "codec": job.codec, "seeds": list(job.seeds), "horizon": job.horizon}
@@ -195,7 +195,7 @@ def play_in_new_process(jobs: Sequence[Job]) -> list[list[Playback] | str]:
                 state.save(Path(folder, f"job{number}-state{index}.npz"))
         paths = os.pathsep.join(p for p in sys.path if p)
         finished = subprocess.run(
-            [sys.executable, "-m", "scout_rl.codecs.replay", folder],
+            [sys.executable, "-m", "scout_rl.codecs.playback", folder],
             env={**os.environ, "PYTHONPATH": paths},
             capture_output=True,
             text=True,
@@ -203,24 +203,24 @@ def play_in_new_process(jobs: Sequence[Job]) -> list[list[Playback] | str]:
         )
         results: list[list[Playback] | str] = []
         for number, job in enumerate(jobs):
-            found = [Path(folder, f"job{number}-play{i}.npz") for i in range(len(job.states))]
-            if all(path.exists() for path in found):
-                results.append([read_archive(path)[0] for path in found])
+            playbacks = [Path(folder, f"job{number}-play{i}.npz") for i in range(len(job.states))]
+            if all(path.exists() for path in playbacks):
+                results.append([read_archive(path)[0] for path in playbacks])
                 continue
-            said = Path(folder, f"job{number}.txt")
+            error = Path(folder, f"job{number}.txt")
             last = finished.stderr.strip().splitlines()[-1:] or [f"exit status {finished.returncode}"]
-            results.append(said.read_text() if said.exists() else last[0])
+            results.append(error.read_text() if error.exists() else last[0])
         return results
 
 
 def main(folder: str) -> None:
-    """The new process: make each environment, put it somewhere else, restore, play, write down."""
+    """The new process: make each environment, reset it with another seed, restore, play, write the playbacks."""
     for path in sorted(Path(folder).glob("job*.npz")):
         if "-" in path.stem:
             continue
         try:
             _play_job(path, Path(folder))
-        except Exception as error:  # the parent reports it as this job's verdict
+        except Exception as error:  # the parent process reports it
             Path(folder, f"{path.stem}.txt").write_text(f"{type(error).__name__}: {error}")
 
 
