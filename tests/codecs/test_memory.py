@@ -62,9 +62,9 @@ def memories(draw):
     shape = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
     dtype = draw(st.sampled_from([np.float64, np.int16, np.uint8, np.complex64, "<U2", "<M8[s]", "f4,i2"]))
     owner = np.zeros(shape, dtype, order=draw(st.sampled_from("CF")))
-    found = [owner]
+    arrays = [owner]
     for _ in range(draw(st.integers(1, 6))):
-        source = draw(st.sampled_from(found))
+        source = draw(st.sampled_from(arrays))
         kind = draw(st.sampled_from(
             ["slice", "ravel", "transpose", "reshape", "windows", "bytes", "field", "broadcast", "copy", "diagonal"]
         ))  # fmt: skip
@@ -88,9 +88,9 @@ def memories(draw):
             view = source.diagonal()
         else:
             view = source.copy()
-        found.append(view)
-    kept = draw(st.lists(st.sampled_from(range(len(found))), min_size=3, max_size=6))
-    return [found[i] for i in kept]
+        arrays.append(view)
+    kept = draw(st.lists(st.sampled_from(range(len(arrays))), min_size=3, max_size=6))
+    return [arrays[i] for i in kept]
 
 
 def write(draw, array):

@@ -150,9 +150,9 @@ def test_stateful_wrappers_of_gymnasium_restart():
     verdict = verify_codec(env, new_process=False)
     assert verdict.ok, str(verdict)
     assert verdict.check("wrappers").result == "pass", str(verdict)
-    found = verdict.check("time limit").text
-    assert "RecordEpisodeStatistics.episode_lengths" in found
-    assert "TimeAwareObservation.timesteps" in found
+    text = verdict.check("time limit").text
+    assert "RecordEpisodeStatistics.episode_lengths" in text
+    assert "TimeAwareObservation.timesteps" in text
 
 
 def test_wrapper_history_is_no_part_of_the_state():

@@ -1,4 +1,4 @@
-"""One example a rule, worked by hand. Every expected number stands with its arithmetic."""
+"""One example per rule, worked by hand. Every expected number has its arithmetic beside it."""
 
 from pathlib import Path
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import collections
 import enum
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -127,8 +126,3 @@ class Capture:
         except TypeError:
             return False
         return not isinstance(value, enum.Enum)
-
-
-def readable(value: Mapping[str, Any]) -> dict[str, str]:
-    """Each captured attribute of the root as text, to name what differs."""
-    return {name: json.dumps(encoded) for name, encoded in value["attributes"]}

@@ -29,8 +29,8 @@ Start = tuple[Any, dict[str, Any]]
 class State:
     """One simulator state: named arrays, the codec that read them, and the library versions.
 
-    ``memory`` holds what arrays cannot, and ``unsaved`` names it. A state with ``memory`` cannot be saved or leave this
-    process, and equals only itself.
+    ``memory`` holds what arrays cannot, and ``unsaved`` names it. A state with ``memory`` cannot be saved, and equals
+    only itself.
     """
 
     arrays: Mapping[str, Array]

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -130,18 +131,11 @@ def make_env(reference: dict[str, Any]) -> Env:
             function = getattr(function, part)
         return function(*reference["args"], **reference["kwargs"])
     for library in (None, *LIBRARIES):
-        if library is not None and importable(library):
+        if library is not None and find_spec(library) is not None:
             gymnasium.register_envs(import_module(library))
         if reference["id"].rpartition(":")[2] in gymnasium.registry or ":" in reference["id"]:
             break
     return gymnasium.make(reference["id"], **reference["kwargs"])
-
-
-def importable(package: str) -> bool:
-    """Whether a package is installed."""
-    from importlib.util import find_spec
-
-    return find_spec(package) is not None
 
 
 def _function_reference(function: Any) -> dict[str, Any] | str:

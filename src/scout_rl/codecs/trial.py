@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from scout_rl.codecs import codec_for
-from scout_rl.codecs.attributes import readable
 from scout_rl.codecs.codec import Codec, Env, State, is_made, layers
 from scout_rl.codecs.compare import Difference, difference, different_arrays, flatten
 from scout_rl.codecs.playback import (
@@ -225,8 +225,8 @@ def _readable(state: State) -> dict[str, Array]:
     """The arrays of a state, with one text per attribute of its JSON part, so that a difference has a name."""
     arrays = dict(state.arrays)
     if "attributes" in arrays:
-        captured = readable(unpack_json(arrays.pop("attributes")))
-        arrays.update({f"attributes.{name}": np.array(text) for name, text in captured.items()})
+        captured = unpack_json(arrays.pop("attributes"))["attributes"]
+        arrays.update({f"attributes.{name}": np.array(json.dumps(encoded)) for name, encoded in captured})
     return arrays
 
 

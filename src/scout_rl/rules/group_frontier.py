@@ -33,7 +33,6 @@ class GroupFrontier(Scout):
     """
 
     key: ClassVar[str] = "group-frontier"
-    needs_oracle_group: ClassVar[bool] = True
 
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> State:
         """One row per distinct label, sorted."""

@@ -58,7 +58,6 @@ class Rule(ABC):
 
     key: ClassVar[str]
     """The name in the registry, the command line and every table."""
-    needs_oracle_group: ClassVar[bool] = False
     gate_constant: ClassVar[str] = ""
     """The rule's constant that says how many outcomes a move needs; empty for rules without a frontier."""
 

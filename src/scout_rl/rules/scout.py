@@ -104,7 +104,8 @@ class Scout(FrontierRule):
         here = active(f, L + 1)
         s = take(state.statistics.success, here)
         c = state.statistics.window[..., None] - take(state.statistics.last, here)
-        score = self.lambda_h * s * (1 - s) + (self.lambda_p / L) * (L - f) + self.lambda_stale * log1p(c, s)
+        log_recency = namespace(s).log1p(c.astype(s.dtype))
+        score = self.lambda_h * s * (1 - s) + (self.lambda_p / L) * (L - f) + self.lambda_stale * log_recency
         if state.signal is not None:
             score = score + self.lambda_u * take(state.signal, here)
         return score
@@ -126,8 +127,3 @@ class Scout(FrontierRule):
         here = active(state.frontier.level, state.statistics.success.shape[-1])
         s, n = take(state.statistics.success, here), take(state.statistics.evidence, here)
         return Tests(n >= self.n_min, s >= self.tau_high, s <= self.tau_low)
-
-
-def log1p(count: Array, like: Array) -> Array:
-    """``log(1 + count)`` in the floating type of ``like``."""
-    return namespace(like).log1p(count.astype(like.dtype))
