@@ -42,8 +42,8 @@ class Contrastive(OffPolicy):
         """Two encoders; no slow copy."""
         action_key, goal_key = jax.random.split(key)
         tail = (*self.hidden, self.representation)
-        action = MLP((space.observation + space.action, *tail), action_key)
-        return Pair(action, MLP((space.goal, *tail), goal_key)), None
+        sizes = (space.observation + space.action, *tail)
+        return Pair(MLP(sizes, action_key), MLP((space.goal, *tail), goal_key)), None
 
     def encode(
         self, learned: Learned, pair: Pair, observation: Array, action: Array, goal: Array
