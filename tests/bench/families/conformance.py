@@ -88,10 +88,10 @@ def _solver_faults(name: str, family: Family, setting: Setting, ladder: States) 
     state, success = simulator.reset_to(flat), np.zeros(n_starts, dtype=bool)
     for t in range(int(remaining.max())):
         action = np.stack([actions[min(t, len(actions) - 1)] for actions in solutions])
-        state, transition = simulator.step(state, action)
+        state, result = simulator.step(state, action)
         due = remaining == t + 1
-        early = np.asarray(transition.success) & (remaining > t + 1)
-        success |= np.asarray(transition.success) & due
+        early = np.asarray(result.success) & (remaining > t + 1)
+        success |= np.asarray(result.success) & due
         if early.any():
             faults.append(f"{name}: start {int(np.argmax(early))} succeeds before its solution ends")
             break
@@ -115,9 +115,9 @@ def _simulator_faults(family: Family, setting: Setting, ladder: States, seed: in
         if t == len(actions) // 2:
             cut = simulator.reset_to(simulator.get_states(cut))
         whole, expected = simulator.step(whole, action)
-        cut, transition = simulator.step(cut, action)
+        cut, result = simulator.step(cut, action)
         for field in ("observation", "reward", "success", "terminated", "truncated"):
-            if not _same(getattr(expected, field), getattr(transition, field)):
+            if not _same(getattr(expected, field), getattr(result, field)):
                 return [*faults, f"simulator: {field} differs at step {t} of an equal or restored episode"]
     return faults
 

@@ -28,7 +28,7 @@ def ladder_of(bank_of):
         n = len(next(iter(every.values())))
         rows = [*range(n_contexts // 2), *range(n - (n_contexts + 1) // 2, n)]
         contexts = {name: array[rows] for name, array in every.items()}
-        home = family(SETTINGS[key].family)
-        return contexts, (home.starts if source == "manual" else home.solver_ladder)(contexts, n_levels)
+        bench_family = family(SETTINGS[key].family)
+        return contexts, (bench_family.starts if source == "manual" else bench_family.solver_ladder)(contexts, n_levels)
 
     return build

@@ -29,8 +29,12 @@ def changed(contexts, name, value):
 )
 def test_contexts_outside_the_workspace(bank_of, key, name, value, sentence):
     contexts = changed(bank_of(key).train.contexts, name, value)
-    home = family(SETTINGS[key].family)
-    for build in (home.target_starts, lambda c: home.starts(c, 5), lambda c: home.solver_ladder(c, 5)):
+    bench_family = family(SETTINGS[key].family)
+    for build in (
+        bench_family.target_starts,
+        lambda c: bench_family.starts(c, 5),
+        lambda c: bench_family.solver_ladder(c, 5),
+    ):
         with pytest.raises(ValueError, match=sentence):
             build(contexts)
 

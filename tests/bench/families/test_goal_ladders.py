@@ -14,13 +14,13 @@ from tests.bench.families.goal_families import FETCH, MAZES, flat, simulator_of
 
 def check(key, contexts, ladder, source):
     """0% invalid, every cell solved in time, and the remaining steps never rise with the level."""
-    home = family(SETTINGS[key].family)
-    report = home.check_ladder(contexts, ladder, by_hand=source == "manual")
+    bench_family = family(SETTINGS[key].family)
+    report = bench_family.check_ladder(contexts, ladder, by_hand=source == "manual")
     assert report.ok, str(report)
     starts, n_levels = flat(ladder), ladder["goal"].shape[1]
     n = len(starts["goal"])
     parts = [{name: array[i : i + 100] for name, array in starts.items()} for i in range(0, n, 100)]
-    remaining = np.array([len(s.actions) for part in parts for s in home.solutions(part)]).reshape(-1, n_levels)
+    remaining = np.array([len(s.actions) for part in parts for s in bench_family.solutions(part)]).reshape(-1, n_levels)
     rise = np.diff(remaining, axis=1).max(axis=1)
     falls = rise <= 0
     print(
@@ -49,8 +49,8 @@ def test_every_context_of_every_bank(ladder_of, key, source, n_levels):
 @pytest.mark.slow
 @pytest.mark.parametrize("key", [*FETCH, *MAZES])
 def test_the_solver_solves_held_out_contexts_too(bank_of, key):
-    home, contexts = family(SETTINGS[key].family), bank_of(key).held_out.contexts
-    assert len(home.solutions(home.target_starts(contexts))) == 50
+    bench_family, contexts = family(SETTINGS[key].family), bank_of(key).held_out.contexts
+    assert len(bench_family.solutions(bench_family.target_starts(contexts))) == 50
 
 
 def test_fetch_grasps_hold_and_lie_at_their_fraction(ladder_of):
@@ -66,8 +66,8 @@ def test_fetch_grasps_hold_and_lie_at_their_fraction(ladder_of):
     assert not grasped[:, 0].any()
     assert grasped[~on_table, 1:].all()
     for _ in range(10):
-        state, transition = simulator.step(state, np.tile([0.0, 0.0, 0.0, -1.0], (n_cells, 1)))
-    held = fetch_solver.is_grasped(transition.observation["observation"]).reshape(-1, 5)
+        state, result = simulator.step(state, np.tile([0.0, 0.0, 0.0, -1.0], (n_cells, 1)))
+    held = fetch_solver.is_grasped(result.observation["observation"]).reshape(-1, 5)
     np.testing.assert_array_equal(held[~on_table], grasped[~on_table])
 
     start = np.column_stack([contexts["object_xy"], np.full(10, TABLE_Z)])
@@ -101,10 +101,10 @@ def test_a_way_is_no_longer_than_any_other_found_on_a_fine_grid():
     a, b = np.nonzero((gap < 0.3) & (gap > 0))
     clear = maze.sees(points[a], points[b])
     graph = csr_matrix((gap[a, b][clear], (a[clear], b[clear])), shape=gap.shape)
-    chosen = np.random.default_rng(0).choice(len(points), 12, replace=False)
-    on_grid = dijkstra(graph, indices=chosen)[:, chosen]
-    for i, first in enumerate(chosen):
-        for j, second in enumerate(chosen):
+    rows = np.random.default_rng(0).choice(len(points), 12, replace=False)
+    on_grid = dijkstra(graph, indices=rows)[:, rows]
+    for i, first in enumerate(rows):
+        for j, second in enumerate(rows):
             if i != j:
                 way = maze.way(points[first], points[second])
                 assert maze.sees(way[:-1], way[1:]).all()
@@ -113,18 +113,18 @@ def test_a_way_is_no_longer_than_any_other_found_on_a_fine_grid():
 
 
 def test_the_validator_says_what_is_wrong(ladder_of):
-    home = family("fetch")
+    bench_family = family("fetch")
     every, whole = ladder_of("fetch-conflict")
     contexts = {name: array[-2:] for name, array in every.items()}
     ladder = {name: array[-2:] for name, array in whole.items()}
 
     def reasons(**changed):
-        report = home.check_ladder(contexts, {**ladder, **changed}, by_hand=True)
+        report = bench_family.check_ladder(contexts, {**ladder, **changed}, by_hand=True)
         return report.invalid_rate, {problem.reason for problem in report.problems}
 
     def as_starts(**changed):
         """The changed ladder with derived arrays that agree."""
-        made = home.as_starts(flat({**ladder, **changed}))
+        made = bench_family.as_starts(flat({**ladder, **changed}))
         return {name: array.reshape(2, 5, *array.shape[1:]) for name, array in made.items()}
 
     assert reasons() == (0.0, set())
@@ -134,9 +134,9 @@ def test_the_validator_says_what_is_wrong(ladder_of):
     assert reasons(ctrl=left_out) == (0.8, {"does not hold: dropped after 1 settling steps"})
     # A mocap target left out is the model's: it drags the arm away.
     mocap = np.repeat(ladder["mocap_pos"][:, :1], 5, axis=1)
-    rate, said = reasons(**as_starts(mocap_pos=mocap))
+    rate, messages = reasons(**as_starts(mocap_pos=mocap))
     assert rate == 0.8
-    assert "does not hold: dropped after 1 settling steps" in said
+    assert "does not hold: dropped after 1 settling steps" in messages
     opened = ladder["qpos"].copy()
     opened[:, 2, 13:15] = 0.05
     assert reasons(qpos=opened) == (0.2, {"derived arrays that disagree with qpos"})

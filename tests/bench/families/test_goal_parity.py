@@ -55,16 +55,16 @@ def test_level_0_is_what_a_stock_reset_leaves(key):
     from scout_rl.bench.settings.settings import SETTINGS
 
     env, _, _ = stock_of(key)
-    home = family(SETTINGS[key].family)
+    bench_family = family(SETTINGS[key].family)
     for seed in range(5):
         env.reset(seed=seed)
-        if home.key == "fetch":
+        if bench_family.key == "fetch":
             stock = fetch_codec.read_stock(env)
             contexts = {"object_xy": stock["qpos"][15:17], "goal": stock["goal"]}
         else:
             stock = maze_codec.read_stock(env)
             contexts = {"maze": np.array(0), "start": stock["qpos"], "goal": stock["goal"]}
-        ours = home.target_starts({name: array[None] for name, array in contexts.items()})
+        ours = bench_family.target_starts({name: array[None] for name, array in contexts.items()})
         for name, array in stock.items():
             np.testing.assert_array_equal(ours[name][0], array, err_msg=name)
 

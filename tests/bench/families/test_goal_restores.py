@@ -59,10 +59,10 @@ print(fingerprint(key))
 
 def fingerprint(key):
     """A hash of a ladder, built here, and of episodes from its cells."""
-    home, setting = family(SETTINGS[key].family), SETTINGS[f"{key}-small"]
-    contexts = {name: array[-3:] for name, array in home.sample_bank(setting).train.contexts.items()}
-    starts = flat(home.starts(contexts, 5))
-    simulator = home.batch_simulator(setting)
+    bench_family, setting = family(SETTINGS[key].family), SETTINGS[f"{key}-small"]
+    contexts = {name: array[-3:] for name, array in bench_family.sample_bank(setting).train.contexts.items()}
+    starts = flat(bench_family.starts(contexts, 5))
+    simulator = bench_family.batch_simulator(setting)
     played = play(simulator, starts, random_actions(simulator, len(starts["goal"]), seed=5, n_steps=STEPS))
     return hashlib.sha256(b"".join(a.tobytes() for a in (*starts.values(), *played))).hexdigest()
 
@@ -84,9 +84,9 @@ def test_an_episode_continues_exactly_where_it_was_cut(ladder_of, key):
     cut = simulator.reset_to(simulator.get_states(whole))
     for action in actions[6:]:
         whole, expected = simulator.step(whole, action)
-        cut, found = simulator.step(cut, action)
+        cut, restored = simulator.step(cut, action)
         for name, array in expected.observation.items():
-            np.testing.assert_array_equal(found.observation[name], array)
+            np.testing.assert_array_equal(restored.observation[name], array)
     for name, array in simulator.get_states(whole).items():
         np.testing.assert_array_equal(simulator.get_states(cut)[name], array, err_msg=name)
 
@@ -94,18 +94,18 @@ def test_an_episode_continues_exactly_where_it_was_cut(ladder_of, key):
 def test_an_error_in_a_thread_reaches_the_caller():
     from scout_rl.bench.families.worker_threads import WorkerThreads
 
-    threads, seen = WorkerThreads(3), []
+    threads, observations = WorkerThreads(3), []
 
     def work(i):
-        seen.append(i)
+        observations.append(i)
         if i == 5:
             raise ValueError("environment 5")
 
     with pytest.raises(ValueError, match="environment 5"):
         threads.each(work, 8)
-    seen.clear()
-    threads.each(seen.append, 8)
-    assert sorted(seen) == list(range(8))
+    observations.clear()
+    threads.each(observations.append, 8)
+    assert sorted(observations) == list(range(8))
     with pytest.raises(ValueError, match="at least one thread"):
         WorkerThreads(0)
 

@@ -25,8 +25,8 @@ def metaworld():
     return family("metaworld")
 
 
-def build(home, contexts, source, n_levels=5):
-    return (home.starts if source == "manual" else home.solver_ladder)(contexts, n_levels)
+def build(bench_family, contexts, source, n_levels=5):
+    return (bench_family.starts if source == "manual" else bench_family.solver_ladder)(contexts, n_levels)
 
 
 def flat(ladder):
@@ -64,9 +64,9 @@ def test_the_contract_holds(metaworld):
     assert check_family(metaworld, three_of_each) == []
 
 
-def check_rungs(home, contexts, source, n_levels, capsys, label):
-    ladder = build(home, contexts, source, n_levels)
-    report = home.check_ladder(contexts, ladder, by_hand=source == "manual")
+def check_rungs(bench_family, contexts, source, n_levels, capsys, label):
+    ladder = build(bench_family, contexts, source, n_levels)
+    report = bench_family.check_ladder(contexts, ladder, by_hand=source == "manual")
     remaining = np.array([len(a.solution.actions) if a.solved else 10**6 for a in attempt(flat(ladder))])
     falls = (np.diff(remaining.reshape(-1, n_levels), axis=1) <= 0).all(axis=1)
     with capsys.disabled():
@@ -117,9 +117,9 @@ def test_grasps_survive_ten_closed_steps_and_pushed_objects_lie(metaworld, bank_
     carried = np.array([TASKS[t].carried for t in starts["task"]])
     for _ in range(10):
         np.testing.assert_array_equal(simulator.pads_touch(handle), carried)
-        handle, transition = simulator.step(handle, np.tile([0, 0, 0, 1.0], (handle.n, 1)))
+        handle, result = simulator.step(handle, np.tile([0, 0, 0, 1.0], (handle.n, 1)))
     np.testing.assert_array_equal(simulator.pads_touch(handle), carried)
-    moved = np.linalg.norm(transition.observation["achieved_goal"] - starts["qpos"][:, 9:12], axis=1)
+    moved = np.linalg.norm(result.observation["achieved_goal"] - starts["qpos"][:, 9:12], axis=1)
     assert moved.max() < 0.01
 
 

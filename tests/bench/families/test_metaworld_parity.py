@@ -58,9 +58,9 @@ def play(states, n_steps, seed=0, n_threads=None):
     for t in range(n_steps):
         noise = generator.normal(0, 0.1 + 0.9 * (t % 50 > 40), (handle.n, 4))
         action = (script.act(handle.task, stock_observation(seen)) + noise).astype(np.float32)
-        handle, transition = simulator.step(handle, action)
-        steps.append((action, transition, stock_reward(handle, action) if t % 10 == 9 else None))
-        seen = transition.observation
+        handle, result = simulator.step(handle, action)
+        steps.append((action, result, stock_reward(handle, action) if t % 10 == 9 else None))
+        seen = result.observation
     return first, steps
 
 
@@ -70,13 +70,13 @@ def check_parity(states, n_steps):
     for i in range(len(states["task"])):
         env = stock_of(int(states["task"][i]))
         np.testing.assert_array_equal(codec.restore_stock(env, one(states, i)), stock_observation(first)[i])
-        for action, transition, reward in steps:
+        for action, result, reward in steps:
             observation, shaped, terminated, _, info = env.step(action[i])
-            np.testing.assert_array_equal(observation, stock_observation(transition.observation)[i])
-            assert bool(info["success"]) == transition.success[i]
-            assert transition.reward[i] == info["success"] - 1
+            np.testing.assert_array_equal(observation, stock_observation(result.observation)[i])
+            assert bool(info["success"]) == result.success[i]
+            assert result.reward[i] == info["success"] - 1
             assert not terminated
-            assert not transition.terminated[i]
+            assert not result.terminated[i]
             assert reward is None or reward[i] == shaped
             n_success += int(info["success"])
     assert 0 < n_success < len(steps) * len(states["task"])
@@ -125,8 +125,8 @@ def test_the_stock_time_limit_is_the_stock_environments_own():
 def test_the_view_for_relabelling_is_the_stock_one_with_its_goal_hidden(bank_of):
     states = target_starts(some(bank_of("metaworld-conflict").train.contexts, 1))
     simulator = Simulator(HORIZON)
-    handle, transition = simulator.step(simulator.reset_to(states), np.zeros((2, 4)))
-    seen, observation = transition.observation, stock_observation(transition.observation)
+    handle, result = simulator.step(simulator.reset_to(states), np.zeros((2, 4)))
+    seen, observation = result.observation, stock_observation(result.observation)
     np.testing.assert_array_equal(seen["achieved_goal"], observation[:, 4:7])
     np.testing.assert_array_equal(seen["desired_goal"], observation[:, 36:39])
     np.testing.assert_array_equal(seen["observation"][:, :36], observation[:, :36])
@@ -143,7 +143,7 @@ def digest(states):
     """A hash of every number that two short episodes from these states show."""
     first, steps = play(states, 25)
     found = hashlib.sha256()
-    for seen in [first, *(transition.observation for _, transition, _ in steps)]:
+    for seen in [first, *(result.observation for _, result, _ in steps)]:
         for name in sorted(seen):
             found.update(np.ascontiguousarray(seen[name]).tobytes())
     return found.hexdigest()
@@ -179,8 +179,8 @@ def test_neither_the_order_of_environments_nor_the_number_of_threads_matters(ban
         handle = simulator.reset_to({name: array[rows] for name, array in states.items()})
         seen = []
         for action in actions:
-            handle, transition = simulator.step(handle, action[rows])
-            seen.append(stock_observation(transition.observation))
+            handle, result = simulator.step(handle, action[rows])
+            seen.append(stock_observation(result.observation))
         return np.stack(seen, axis=1), simulator.get_states(handle)
 
     expected, final = observations(np.arange(n), 1)
@@ -198,8 +198,8 @@ def test_float64_actions_are_computed_in_float64_as_in_the_stock_step(bank_of):
     simulator = Simulator(HORIZON)
     handle = simulator.reset_to(states)
     for action in np.random.default_rng(5).uniform(-1, 1, (10, 4)):
-        handle, transition = simulator.step(handle, action[None])
-        np.testing.assert_array_equal(env.step(action)[0], stock_observation(transition.observation)[0])
+        handle, result = simulator.step(handle, action[None])
+        np.testing.assert_array_equal(env.step(action)[0], stock_observation(result.observation)[0])
 
 
 def test_pads_touch_is_the_stock_test(bank_of):

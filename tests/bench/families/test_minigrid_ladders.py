@@ -58,7 +58,7 @@ def brute_force_length(env, start):
     def fingerprint(state):
         return b"".join(state[n].tobytes() for n in ("grid", "agent_pos", "agent_dir", "carrying"))
 
-    seen, ring, length = {fingerprint(start)}, [start], 0
+    visited, ring, length = {fingerprint(start)}, [start], 0
     while ring:
         length += 1
         next_ring = []
@@ -69,8 +69,8 @@ def brute_force_length(env, start):
                 if env.step(action)[2]:
                     return length
                 after = codec.read_stock(env)
-                if fingerprint(after) not in seen:
-                    seen.add(fingerprint(after))
+                if fingerprint(after) not in visited:
+                    visited.add(fingerprint(after))
                     next_ring.append(after)
         ring = next_ring
     raise AssertionError("no solution")

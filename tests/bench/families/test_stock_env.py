@@ -36,15 +36,15 @@ def some(bank_of):
     return pick
 
 
-def solver_actions(home, starts, horizon):
+def solver_actions(bench_family, starts, horizon):
     """The solutions [T, n, ...], each followed by no action to the end of its episode."""
-    found = [solution.actions for solution in home.solutions(starts)]
+    found = [solution.actions for solution in bench_family.solutions(starts)]
     return np.stack([np.pad(a, ((0, horizon - len(a)), (0, 0))) for a in found], axis=1).astype(np.float32)
 
 
-def assert_same(ours, i, theirs, where):
-    assert set(ours) == set(theirs)
-    for name, array in theirs.items():
+def assert_same(ours, i, stock, where):
+    assert set(ours) == set(stock)
+    for name, array in stock.items():
         assert array.dtype == ours[name].dtype
         np.testing.assert_array_equal(ours[name][i], array, err_msg=f"{name} at {where}")
 
@@ -60,36 +60,38 @@ def assert_states_equal(a, b):
 @pytest.mark.parametrize("key", KEYS)
 def test_whole_episodes_agree_step_by_step(some, key, kind):
     """From the stock environment's own reset, to the last step of our horizon; equal to the last bit."""
-    setting, home, contexts = some(key)
-    simulator, starts = home.batch_simulator(setting), home.target_starts(contexts)
+    setting, bench_family, contexts = some(key)
+    simulator, starts = bench_family.batch_simulator(setting), bench_family.target_starts(contexts)
     horizon, n = simulator.max_steps, len(next(iter(contexts.values())))
-    actions = solver_actions(home, starts, horizon) if kind == "solver" else random_actions(simulator, n, seed=3)
-    envs = [home.stock_env(setting, one(contexts, i)) for i in range(n)]
+    actions = (
+        solver_actions(bench_family, starts, horizon) if kind == "solver" else random_actions(simulator, n, seed=3)
+    )
+    envs = [bench_family.stock_env(setting, one(contexts, i)) for i in range(n)]
     state = simulator.reset_to(starts)
     first = simulator.observe(state)
     for i, env in enumerate(envs):
         assert_same(first, i, env.reset(), (i, 0))
     succeeded = np.zeros(n, dtype=bool)
     for t, action in enumerate(actions):
-        state, transition = simulator.step(state, action)
+        state, result = simulator.step(state, action)
         for i, env in enumerate(envs):
             seen = env.step(action[i])
-            assert_same(transition.observation, i, seen.observation, (i, t + 1))
-            assert seen.success == transition.success[i]
-            assert seen.over == transition.truncated[i] == (t + 1 == horizon)
+            assert_same(result.observation, i, seen.observation, (i, t + 1))
+            assert seen.success == result.success[i]
+            assert seen.over == result.truncated[i] == (t + 1 == horizon)
         judged = simulator.is_success(state)
-        assert [env.is_success() for env in envs] == list(judged) == list(transition.success)
-        succeeded |= transition.success
+        assert [env.is_success() for env in envs] == list(judged) == list(result.success)
+        succeeded |= result.success
     if kind == "solver":
         assert succeeded.all()
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_a_reset_leaves_the_target_start(some, key):
-    setting, home, contexts = some(key)
-    starts = home.target_starts(contexts)
+    setting, bench_family, contexts = some(key)
+    starts = bench_family.target_starts(contexts)
     for i in range(len(starts["goal"])):
-        env = home.stock_env(setting, one(contexts, i))
+        env = bench_family.stock_env(setting, one(contexts, i))
         for _ in range(2):
             env.reset()
             assert_states_equal(env.state(), one(starts, i))
@@ -100,11 +102,11 @@ def test_a_reset_leaves_the_target_start(some, key):
 @pytest.mark.parametrize("key", ONE_EACH)
 def test_a_state_is_restored_in_either_and_continues_there(some, key):
     """Taken half-way to the success, put into another stock environment and into the batch: the same from there on."""
-    setting, home, contexts = some(key)
-    simulator, starts = home.batch_simulator(setting), home.target_starts(contexts)
+    setting, bench_family, contexts = some(key)
+    simulator, starts = bench_family.batch_simulator(setting), bench_family.target_starts(contexts)
     for i in (0, 3):
-        actions = home.trajectory(one(starts, i)).actions
-        env, other = (home.stock_env(setting, one(contexts, j)) for j in (i, i))
+        actions = bench_family.trajectory(one(starts, i)).actions
+        env, other = (bench_family.stock_env(setting, one(contexts, j)) for j in (i, i))
         env.reset()
         half = len(actions) // 2
         for action in actions[:half]:
@@ -119,19 +121,19 @@ def test_a_state_is_restored_in_either_and_continues_there(some, key):
         env.restore(state)
         for t, action in enumerate(actions[half:], start=half + 1):
             seen, again = env.step(action), other.step(action)
-            ours, transition = simulator.step(ours, action[None])
-            assert_same(transition.observation, 0, seen.observation, (i, t))
-            assert_same(transition.observation, 0, again.observation, (i, t))
-            assert seen.success == again.success == transition.success[0] == (t == len(actions))
+            ours, result = simulator.step(ours, action[None])
+            assert_same(result.observation, 0, seen.observation, (i, t))
+            assert_same(result.observation, 0, again.observation, (i, t))
+            assert seen.success == again.success == result.success[0] == (t == len(actions))
 
 
 @pytest.mark.parametrize("key", ONE_EACH)
 def test_every_level_is_restored_as_it_is(some, key):
-    setting, home, contexts = some(key)
-    ladder = home.starts(contexts, 3)
-    simulator = home.batch_simulator(setting)
+    setting, bench_family, contexts = some(key)
+    ladder = bench_family.starts(contexts, 3)
+    simulator = bench_family.batch_simulator(setting)
     for row in (0, 3):
-        env = home.stock_env(setting, one(contexts, row))
+        env = bench_family.stock_env(setting, one(contexts, row))
         ours = simulator.reset_to({name: array[row] for name, array in ladder.items()})
         for level in (2, 0, 1):
             cell = {name: array[row, level] for name, array in ladder.items()}
@@ -142,9 +144,9 @@ def test_every_level_is_restored_as_it_is(some, key):
 @pytest.mark.skipif(not mujoco_renders(), reason="MuJoCo finds no offscreen GL here")
 @pytest.mark.parametrize("key", ONE_EACH)
 def test_rendering_shows_the_context_and_changes_nothing(some, key):
-    setting, home, contexts = some(key)
-    actions = home.trajectory(one(home.target_starts(contexts), 0)).actions[:20]
-    watched, blind = (home.stock_env(setting, one(contexts, 0), pixels=pixels) for pixels in (96, 0))
+    setting, bench_family, contexts = some(key)
+    actions = bench_family.trajectory(one(bench_family.target_starts(contexts), 0)).actions[:20]
+    watched, blind = (bench_family.stock_env(setting, one(contexts, 0), pixels=pixels) for pixels in (96, 0))
     watched.reset()
     blind.reset()
     pictures = [watched.render()]
@@ -168,6 +170,6 @@ def test_rendering_shows_the_context_and_changes_nothing(some, key):
     ],
 )
 def test_a_context_that_the_stock_reset_could_not_draw_is_refused(some, key, change, sentence):
-    setting, home, contexts = some(key)
+    setting, bench_family, contexts = some(key)
     with pytest.raises(ValueError, match=sentence):
-        home.stock_env(setting, one(contexts, 0) | change)
+        bench_family.stock_env(setting, one(contexts, 0) | change)

@@ -41,10 +41,9 @@ class Contrastive(OffPolicy):
 
     def init_critic(self, key: Array, space: GoalSpace) -> tuple[Pair, None]:
         """Two encoders; no slow copy."""
-        action_key, goal_key = jax.random.split(key)
+        keys = jax.random.split(key)
         tail = (*self.hidden, self.representation)
-        action = MLP((space.observation + space.action, *tail), action_key)
-        return Pair(action, MLP((space.goal, *tail), goal_key)), None
+        return Pair(MLP((space.observation + space.action, *tail), keys[0]), MLP((space.goal, *tail), keys[1])), None
 
     def encode(
         self, learned: Learned, pair: Pair, observation: Array, action: Array, goal: Array

@@ -50,9 +50,8 @@ def _on_device(family: Any, setting: Setting, part: BankPart, learner: Any) -> C
     starts = family.batch_simulator(setting).reset_to(family.target_starts(part.contexts))
 
     def outcomes(state: Any) -> Any:
-        policy = learner.policy(state)
-        key = jax.random.key(EVALUATION_KEY)
-        return succeeds(simulator, functools.partial(learner.act, policy), starts, key)
+        act = functools.partial(learner.act, learner.policy(state))
+        return succeeds(simulator, act, starts, jax.random.key(EVALUATION_KEY))
 
     compiled = jax.jit(outcomes)
     return lambda state: np.asarray(compiled(state))
