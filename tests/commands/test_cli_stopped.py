@@ -11,6 +11,7 @@ import pytest
 
 from scout_rl import commands
 from scout_rl.cli import main
+from scout_rl.files.refusal import Refusal
 from tests.bench.campaign.small_campaigns import PATIENCE, children, until
 from tests.report.planted import config, curve, write_compact
 
@@ -116,7 +117,9 @@ def test_errors_of_the_disk_and_no_others(monkeypatch, capsys):
     assert capsys.readouterr().err == "scout: a/b.json cannot be read or written: No space left on device\n"
     assert failing(monkeypatch, OSError(errno.ENOSPC, "No space left on device")) == 2
     assert capsys.readouterr().err == "scout: reading or writing failed: No space left on device\n"
-    for mistake in (TypeError("a bug"), KeyError("a bug"), RuntimeError("a bug"), AssertionError("a bug")):
+    assert failing(monkeypatch, Refusal("the bank is empty; name another")) == 2
+    assert capsys.readouterr().err == "scout: the bank is empty; name another\n"
+    for mistake in (*(kind("a bug") for kind in (ValueError, TypeError, KeyError, RuntimeError)), OSError("a bug")):
         with pytest.raises(type(mistake)):
             failing(monkeypatch, mistake)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scout_rl.report.build import report
-from scout_rl.report.measure.conditions import group
+from scout_rl.report.measure.conditions import changed, group
 from scout_rl.report.measure.names import LONGEST, distinct_labels, file_names
 from tests.report.planted import blocks_of, config, write_compact, written
 
@@ -103,3 +103,10 @@ def test_equal_titles_get_a_hash():
     one, other, third = distinct_labels(["a", "a", "b"], ["x", "y", "z"])
     assert (one[:3], other[:3], third) == ("a #", "a #", "b")
     assert one != other
+
+
+def test_the_fractions_of_a_ladder_are_no_change_of_a_rule():
+    """`reverse` on nine levels has them in its config; on five it has none."""
+    constants = {"T": 40, "progress": [0.0, 0.45, 0.9]}
+    assert changed("reverse", constants, 40) == {}
+    assert changed("reverse", constants, 80) == {"T": 40}

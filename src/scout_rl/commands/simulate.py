@@ -38,7 +38,7 @@ def simulate(
 
     Args:
         scenarios: homogeneous, conflict, within-group, hopeless, large-bank, proposition; none means all of them.
-        rule: Only these rules; none means all fifteen.
+        rule: Only these rules; none means all.
         seeds: Seeds a rule.
         seed: Where the random streams start.
         K: For which K to check Proposition 1 by going through every synchronized schedule.

@@ -1,13 +1,30 @@
 """What a run's config fills in, and what it leaves to a stored one."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from scout_rl import Curriculum
+from scout_rl.bench.learners import learner_constants
 from scout_rl.bench.run.config import RunConfig
+from scout_rl.bench.settings.settings import SETTINGS
 from scout_rl.cli import main
 from scout_rl.commands import train
 from scout_rl.ladders.ladder import level_fractions
+
+
+def test_rollouts_per_window_are_the_settings(monkeypatch):
+    doorkey = dataclasses.replace(SETTINGS["doorkey-small"], episodes=6)
+    monkeypatch.setitem(SETTINGS, "doorkey-small", doorkey)
+    assert RunConfig(setting="doorkey-small").episodes == 6
+    assert RunConfig(setting="doorkey-small", episodes=9).episodes == 9
+
+
+def test_the_learner_is_built_once():
+    config = RunConfig(setting="doorkey-small")
+    assert config.make_learner() is config.make_learner()
+    assert learner_constants(config.make_learner()) == config.learner
 
 
 def reverse(**changes):

@@ -13,8 +13,9 @@ import time
 import numpy as np
 import pytest
 
+from scout_rl import Curriculum
 from scout_rl.bench import families
-from scout_rl.bench.run import checkpoint
+from scout_rl.bench.run import checkpoint, repeat
 from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.folder import read_run
 from scout_rl.bench.run.train import train
@@ -37,6 +38,31 @@ def _compiled_once(tmp_path_factory):
 @pytest.fixture
 def straight(tiny_run):
     return tiny_run
+
+
+def first_cells(folder):
+    row = records.read_rows(folder / "windows.jsonl")[0]
+    return row["context"], row["level"]
+
+
+def test_cells_are_drawn_as_in_anyones_loop(straight):
+    config = tiny()
+    cells = Curriculum(config.make_rule(), 40, config.levels, seed=config.seed).assign(config.episodes)
+    assert first_cells(straight) == (cells.context.tolist(), cells.level.tolist())
+    assert read_run(straight)["cells_from"] == "curriculum"
+
+
+def test_old_records_keep_their_stream(straight, tmp_path):
+    """Before, cells came from PCG64(seed) itself. Such a run says nothing of it, and is continued and repeated so."""
+    config = tiny()
+    train(config, tmp_path / "run", say=lambda sentence: None, until=3, seed_stream=True)
+    curriculum = Curriculum(config.make_rule(), 40, config.levels, seed=config.seed)
+    curriculum.generator = np.random.Generator(np.random.PCG64(config.seed))
+    cells = curriculum.assign(config.episodes)
+    assert first_cells(tmp_path / "run") == (cells.context.tolist(), cells.level.tolist())
+    assert first_cells(tmp_path / "run") != first_cells(straight)
+    assert "cells_from" not in read_run(tmp_path / "run")
+    assert repeat.repeat(repeat.read(tmp_path / "run", 3)) is None
 
 
 def test_a_run_leaves_its_records(straight):

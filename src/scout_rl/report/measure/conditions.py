@@ -142,6 +142,7 @@ def changed(rule: str, constants: dict[str, Any], schedule: int | None) -> dict[
         return {}  # a user's rule: its defaults are unknown
     usual = rules.make(rule).constants()
     usual |= {k: constants.get(k) if schedule is None else schedule for k in SCHEDULES if k in usual}
+    usual |= {k: constants.get(k) for k in ("progress",) if k in usual}  # a run's config takes it from the ladder
     return {k: v for k, v in constants.items() if usual.get(k) != v}
 
 
