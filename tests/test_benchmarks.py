@@ -61,7 +61,9 @@ for name in {names!r}:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(("name", "candidate"), [("learners", "torch_loop"), ("training", "sbx")])
+@pytest.mark.parametrize(
+    ("name", "candidate"), [pytest.param("learners", "torch_loop", marks=pytest.mark.slow), ("training", "sbx")]
+)
 def test_workers_start_from_anywhere(tmp_path, monkeypatch, name, candidate):
     """With the command that the script makes; a peer that is not installed says so itself."""
     pytest.importorskip("jax")
