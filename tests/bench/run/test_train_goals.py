@@ -71,7 +71,8 @@ def test_the_replay_lies_in_segments_that_are_written_once(straight):
 
 DEATHS = [("append", 18), ("drop", 2)]
 MORE = [
-    ("write", 4), ("play", 6), ("append", 3), ("append", 11), ("append", 23), ("write", 1), ("write", 2), ("write", 6), ("write", 9),
+    ("write", 4), ("play", 6),
+    ("append", 3), ("append", 11), ("append", 23), ("write", 1), ("write", 2), ("write", 6), ("write", 9),
     ("rename", 1), ("rename", 3), ("clean", 1), ("drop", 1), ("drop", 3), ("play", 1), ("play", 3),
 ]  # fmt: skip
 
