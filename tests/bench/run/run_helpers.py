@@ -74,6 +74,7 @@ def die(call):
                 with given[0].open("ab") as file:
                     file.write(given[1][: len(given[1]) // 2])
             if where == "write":  # half a file
+                given[0].parent.mkdir(parents=True, exist_ok=True)
                 Path(f"{given[0]}.1.partial").write_bytes(given[1][: len(given[1]) // 2])
             os.kill(os.getpid(), signal.SIGKILL)
         return call(*given, **named)
