@@ -110,8 +110,9 @@ def repeat(
     differ, or may differ, from the record's.
     """
     config = config_of(stored)
-    with reading(stored.path, "cannot be repeated without the runs that its ladder comes from"):
-        require_sources(stored.path, config, load_bank(setting_of(config.setting)))
+    if config.ladder_from:
+        with reading(stored.path, "cannot be repeated without the runs that its ladder comes from"):
+            require_sources(stored.path, config, load_bank(setting_of(config.setting)))
     config = dataclasses.replace(config, checkpoint_every=config.windows)
     compared_machines = False
     with undisturbed():
