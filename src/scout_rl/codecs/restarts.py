@@ -6,16 +6,16 @@ A step counter is any whole number, on a wrapper or on the environment, that ris
 from __future__ import annotations
 
 import types
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from scout_rl.codecs.attributes import Capture
-from scout_rl.codecs.codec import Codec, Env, State, layers
-from scout_rl.codecs.kinds import SKIPPED, is_env
+from scout_rl.codecs.codec import Env, State, layers
+from scout_rl.codecs.kinds import SKIPPED
+from scout_rl.codecs.uninterrupted import Numbers, counters, holders, whole_numbers
 from scout_rl.files.archive import content_hash
+
+if TYPE_CHECKING:
+    from scout_rl.codecs.trial import Trial
 
 STEPS_WATCHED = 6
 LONGEST_LIMIT = 2000
@@ -34,43 +34,30 @@ ACROSS_EPISODES = {
 """Attributes that Gymnasium's wrappers keep across episodes on purpose and never show to the agent."""
 
 
-class UnderTest(Protocol):
-    """What these checks need of the environment under test."""
-
-    env: Env
-    codec: Codec
-    states: list[State]
-    seed: int
-
-    def disturb(self, seed: int) -> None:
-        """Play another episode for a few steps."""
-
-    def actions(self, seed: int, count: int | None = None) -> list[Any]:
-        """Random actions from a seed."""
-
-
-def check_time_limit(trial: UnderTest) -> tuple[str, str]:
+def check_time_limit(trial: Trial) -> tuple[str, str]:
     """Result and text: every step counter has the same value after a restore as after a reset."""
-    counters, state = _find_counters(trial)
+    at_reset, state = _find_counters(trial)
     if state is None:
         return "skipped", f"no episode lasted {STEPS_WATCHED} steps"
     trial.codec.set_state(trial.env, state)
-    now = _numbers(trial.env)
-    late = {name: now.get(name, 0) for name, start in counters.items() if now.get(name) != start}
+    now, names = whole_numbers(trial.env), [type(holder).__name__ for holder in holders(trial.env)]
+    late = {key: now.get(key, 0) for key, start in at_reset.items() if now.get(key) != start}
     if not late:
-        named = ", ".join(sorted(counters)) or "no step counter found"
-        return "pass", f"restarted: {named}" if counters else named
-    wrapper_names = {type(layer).__name__ for layer in layers(trial.env) if layer is not trial.env.unwrapped}
-    values = ", ".join(f"{name} is {value} after a restore" for name, value in late.items())
-    if any(name.split(".")[0] in wrapper_names for name in late):
+        named = sorted({f"{names[place]}.{name}" for place, name in at_reset})
+        return "pass", f"restarted: {', '.join(named)}" if named else "no step counter found"
+    values = ", ".join(f"{names[place]}.{name} is {value} after a restore" for (place, name), value in late.items())
+    if any(place < len(list(layers(trial.env))) - 1 for place, _ in late):  # a wrapper's
         return "fail", values
-    from_reset, from_restore = _steps_to_truncation(trial, None), _steps_to_truncation(trial, state)
+    trial.env.reset(seed=trial.seed)
+    from_reset = _steps_to_truncation(trial)
+    trial.codec.set_state(trial.env, state)
+    from_restore = _steps_to_truncation(trial)
     if from_restore is not None and (from_reset is None or from_restore < from_reset):
         return "fail", f"{values}: the episode is cut after {from_restore} steps, not {from_reset}"
     return "note", f"{values}; no time limit was seen to depend on it"
 
 
-def check_wrappers(trial: UnderTest) -> tuple[str, str]:
+def check_wrappers(trial: Trial) -> tuple[str, str]:
     """Result and text: every wrapper is the same after two restores, or the attributes that differ."""
     snapshots = []
     for disturbance in (5, 6):
@@ -84,49 +71,26 @@ def check_wrappers(trial: UnderTest) -> tuple[str, str]:
     return "pass", f"restarted: {', '.join(names)}" if names else "there are none"
 
 
-def _find_counters(trial: UnderTest) -> tuple[dict[str, int], State | None]:
+def _find_counters(trial: Trial) -> tuple[Numbers, State | None]:
     """Step counters with their value after a reset, and a state some steps into an episode."""
     for attempt in range(5):
         trial.env.reset(seed=trial.seed + 40 + attempt)
-        rows = [_numbers(trial.env)]
+        rows = [whole_numbers(trial.env)]
         for action in trial.actions(trial.seed + 40 + attempt, STEPS_WATCHED):
             _, _, terminated, truncated, _ = trial.env.step(action)
-            rows.append(_numbers(trial.env))
+            rows.append(whole_numbers(trial.env))
             if terminated or truncated:
                 break
         else:
-            steady = {name: start for name, start in rows[0].items() if _rises_by_one([row.get(name) for row in rows])}
-            return steady, trial.codec.get_state(trial.env)
+            return counters([rows]), trial.codec.get_state(trial.env)
     return {}, None
 
 
-def _rises_by_one(values: Sequence[int | None]) -> bool:
-    numbers = [v for v in values if v is not None]
-    return len(numbers) == len(values) and all(b - a == 1 for a, b in pairwise(numbers))
-
-
-def _numbers(env: Env) -> dict[str, int]:
-    """The whole-number attributes of every layer and of the environments that the innermost holds."""
-    held = [value for value in vars(env.unwrapped).values() if is_env(value)]
-    return {
-        f"{type(layer).__name__}.{name}": int(value)
-        for layer in [*layers(env), *held]
-        for name, value in vars(layer).items()
-        if isinstance(value, int | np.integer) and not isinstance(value, bool)
-    }
-
-
-def _steps_to_truncation(trial: UnderTest, state: State | None) -> int | None:
-    if state is None:
-        trial.env.reset(seed=trial.seed)
-    else:
-        trial.codec.set_state(trial.env, state)
+def _steps_to_truncation(trial: Trial) -> int | None:
     for number, action in enumerate(trial.actions(trial.seed, LONGEST_LIMIT), start=1):
         _, _, terminated, truncated, _ = trial.env.step(action)
-        if truncated:
-            return number
-        if terminated:
-            return None
+        if terminated or truncated:
+            return number if truncated else None
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,16 +11,7 @@ import numpy as np
 from scout_rl.codecs import codec_for
 from scout_rl.codecs.codec import Codec, Env, State, is_made, layers
 from scout_rl.codecs.compare import Difference, difference, different_arrays, flatten
-from scout_rl.codecs.playback import (
-    EnvSource,
-    Playback,
-    at_step,
-    continue_play,
-    ended,
-    last_observation,
-    play,
-    sample_actions,
-)
+from scout_rl.codecs.playback import Playback, play, play_state, sample_actions, source_of
 from scout_rl.codecs.restarts import check_time_limit, check_wrappers
 from scout_rl.codecs.uninterrupted import Stretch, check_original, watching
 from scout_rl.codecs.verdict import Check, Drift, Verdict
@@ -31,7 +22,7 @@ class Trial:
     """Rolls out, restores and compares; every comparison becomes a check."""
 
     def __init__(self, env: Any, codec: Codec | None, seed: int, n_states: int, horizon: int) -> None:
-        self.source = EnvSource.of(env)
+        self.source = source_of(env)
         self.users_env = is_made(env)
         self.env: Env = env if self.users_env else self.source.make()  # type: ignore[misc]
         self.seed, self.horizon = seed, horizon
@@ -45,18 +36,17 @@ class Trial:
 
     def _roll_out(self, codec: Codec | None) -> None:
         """Take the states, and record the uninterrupted episode from each."""
-        with watching(self.env.unwrapped) as watched:
-            observation, self.reset_info = self.env.reset(seed=self.seed)
-            self.reset_form = flatten(observation)
+        with watching(self.env.unwrapped, self.stretches) as begin_stretch:
+            start = self.env.reset(seed=self.seed)
+            self.reset_form, self.reset_info = flatten(start[0]), start[1]
             self.codec = codec if codec is not None else codec_for(self.env)
             for action_seed in self.seeds:
                 self.states.append(self.codec.get_state(self.env))
-                self.stretches.append(watched.begin())
-                playback = continue_play(self.env, observation, self.actions(action_seed))
+                begin_stretch()
+                playback, start, ended = play(self.env, start, self.actions(action_seed))
                 self.originals.append(playback)
-                observation = last_observation(playback, observation)
-                if ended(playback):
-                    observation, _ = self.env.reset()
+                if ended:
+                    start = self.env.reset()
             self.left_out: list[str] = getattr(self.codec, "left_out", lambda env: [])(self.env)
 
     def actions(self, seed: int, count: int | None = None) -> list[Any]:
@@ -65,12 +55,17 @@ class Trial:
 
     def disturb(self, seed: int) -> None:
         """Play another episode, so that a restore that forgets something shows it."""
-        self.env.reset(seed=seed)
-        continue_play(self.env, {}, self.actions(seed, 2 + seed % 5))
+        play(self.env, self.env.reset(seed=seed), self.actions(seed, 2 + seed % 5))
 
     def add(self, name: str, problem: str | None, fine: str) -> None:
         """Add a check: it fails with the text ``problem``, or passes with the text ``fine``."""
         self.checks.append(Check(name, "fail" if problem else "pass", problem or fine))
+
+    def add_play(self, name: str, who: str, plays: Iterable[Playback]) -> None:
+        """Add a check: ``who`` plays every state as it was played here after its restore."""
+        parting = self._parting(plays)
+        problem = parting and f"{who} plays state {parting[0]} otherwise: step {parting[1]}"
+        self.add(name, problem, f"{who} plays the same")
 
     def check_here(self) -> None:
         """All checks except the one in a new process."""
@@ -94,9 +89,17 @@ class Trial:
         states = [state for state in self.states if state.memory is not None]
         return ", ".join(dict.fromkeys(name for state in states for name in state.unsaved or ("something",)))
 
-    def _play_disturbed(self, index: int, disturbance: int) -> Playback:
+    def _play(self, env: Env, index: int) -> Playback:
+        return play_state(env, self.codec, self.states[index], self.actions(self.seeds[index]))
+
+    def _play_disturbed(self, index: int, disturbance: int, env: Env = None) -> Playback:
         self.disturb(self.seed + 1000 * disturbance + index)
-        return play(self.env, self.codec, self.states[index], self.actions(self.seeds[index]))
+        return self._play(self.env if env is None else env, index)
+
+    def _parting(self, plays: Iterable[Playback]) -> tuple[int, Difference] | None:
+        """The first state of which a play differs from that after its restore, and where."""
+        pairs = enumerate(zip(self.restored, plays, strict=True))
+        return next(((i, worst) for i, pair in pairs if (worst := difference(*pair)) is not None), None)
 
     def _check_round_trip(self) -> None:
         problem, later = None, set()
@@ -107,28 +110,21 @@ class Trial:
             # An attribute that a later episode added stays. The state was read before it existed.
             later |= after.keys() - before.keys()
             changed = different_arrays(before, {n: a for n, a in after.items() if n in before})
-            if changed and problem is None:
-                problem = f"state {index} reads back changed: {_some(changed)}"
+            if changed:
+                problem = problem or f"state {index} reads back changed: {_some(changed)}"
         stays = f"; came later and stay: {', '.join(sorted(later))}" if later else ""
         in_memory = "; only their plain data is compared" if self.in_memory else ""
         self.add("round trip", problem, f"{len(self.states)} states read back unchanged{stays}{in_memory}")
 
     def _check_restore_twice(self) -> None:
-        for index in range(len(self.states)):
-            worst = difference(self.restored[index], self._play_disturbed(index, 2))
-            if worst is not None:
-                self.add("restore vs restore", f"state {index}, step {worst}; {self._blame(index)}", "")
-                return
-        self.add("restore vs restore", None, f"equal in observation, reward and end over {self.horizon} steps")
+        parting = self._parting(self._play_disturbed(i, 2) for i in range(len(self.states)))
+        problem = parting and f"state {parting[0]}, step {parting[1]}; {self._blame(parting[0])}"
+        self.add("restore vs restore", problem, f"equal in observation, reward and end over {self.horizon} steps")
 
     def _blame(self, index: int) -> str:
         """Why two restores differ: the wrapper that keeps something, or the arrays of the state."""
         for layer in reversed(list(layers(self.env))):
-            plays = []
-            for disturbance in (3, 4):
-                self.disturb(self.seed + 1000 * disturbance + index)
-                plays.append(play(layer, self.codec, self.states[index], self.actions(self.seeds[index])))
-            if difference(*plays) is not None:
+            if difference(*(self._play_disturbed(index, disturbance, layer) for disturbance in (3, 4))) is not None:
                 if layer is not self.env.unwrapped:
                     return f"equal below {type(layer).__name__}, which keeps something across resets"
                 break
@@ -146,13 +142,9 @@ class Trial:
             return
         fresh = self.source.make()
         fresh.reset(seed=self.seed + 77)
-        problem = None
-        for index, state in enumerate(self.states):
-            worst = difference(self.restored[index], play(fresh, self.codec, state, self.actions(self.seeds[index])))
-            if worst is not None and problem is None:
-                problem = f"another environment plays state {index} otherwise: step {worst}"
+        plays = (self._play(fresh, i) for i in range(len(self.states)))
+        self.add_play("fresh environment", "another environment", plays)
         fresh.close()
-        self.add("fresh environment", problem, "another environment plays the same")
 
     def _check_goal(self) -> None:
         goal_of: Any = getattr(self.codec, "goal", lambda state: None)
@@ -160,23 +152,19 @@ class Trial:
         for index, state in enumerate(self.states):
             self.disturb(self.seed + 700 + index)
             observation, _ = self.codec.set_state(self.env, state)
-            pairs: list[tuple[Mapping[str, Array], Mapping[str, Array]]] = []
+            pairs = []
             if goal_of(state) is not None:
-                now = self.codec.get_state(self.env)
-                pairs.append(({"goal": goal_of(state)}, {"goal": goal_of(now)}))
+                pairs.append(({"goal": goal_of(state)}, {"goal": goal_of(self.codec.get_state(self.env))}))
             original = {k[2:]: v for k, v in self.originals[index].items() if k.startswith("0/desired_goal")}
             if original:
                 restored = {k: v for k, v in flatten(observation).items() if k.startswith("desired_goal")}
                 pairs.append((original, restored))
             known = known or bool(pairs)
-            for pair in pairs:
-                worst = difference(*pair)
-                if worst is not None and problem is None:
-                    problem = f"the goal of state {index} is not restored: {worst}"
+            for worst in filter(None, (difference(*pair) for pair in pairs)):
+                problem = problem or f"the goal of state {index} is not restored: {worst}"
+        self.add("goal", problem, "the goal of every state is restored")
         if not known:
-            self.checks.append(Check("goal", "skipped", "this environment names no goal"))
-        else:
-            self.add("goal", problem, "the goal of every state is restored")
+            self.checks[-1] = Check("goal", "skipped", "this environment names no goal")
 
     def _check_form(self) -> None:
         observation, info = self.codec.set_state(self.env, self.states[-1])
@@ -201,19 +189,18 @@ class Trial:
         if problem is None and note:
             self.checks[-1] = Check("observation", "note", note)
 
-    def drift(self) -> Drift:
-        """Restored against uninterrupted, over the steps of both; truncation is left out, for time limits restart."""
-        start: Difference | None = None
-        after: Difference | None = None
-        for ours, theirs in zip(self.restored, self.originals, strict=True):
-            start = _worse(start, difference(at_step(ours, 0), at_step(theirs, 0)))
-            both = [k for k in ours if k in theirs and not k.startswith("0/") and not k.endswith("/truncated")]
-            after = _worse(after, difference({k: ours[k] for k in both}, {k: theirs[k] for k in both}))
-        return Drift(start, after, self.horizon)
-
     def verdict(self) -> Verdict:
-        """All checks and the drift."""
-        return Verdict(self.source.name, type(self.codec).__name__, tuple(self.checks), self.drift())
+        """All checks, and the drift of restored from uninterrupted over the steps of both.
+
+        Truncation is left out of the drift, because time limits restart.
+        """
+        starts, afters = [], []
+        for ours, theirs in zip(self.restored, self.originals, strict=True):
+            starts.append(difference(*({k: v for k, v in p.items() if k.startswith("0/")} for p in (ours, theirs))))
+            both = [k for k in ours if k in theirs and not k.startswith("0/") and not k.endswith("/truncated")]
+            afters.append(difference({k: ours[k] for k in both}, {k: theirs[k] for k in both}))
+        drift = Drift(_largest(starts), _largest(afters), self.horizon)
+        return Verdict(self.source.name, type(self.codec).__name__, tuple(self.checks), drift)
 
     def close(self) -> None:
         """Close the environment if it was made here."""
@@ -235,8 +222,8 @@ def _some(changed: Sequence[Difference], most: int = 4) -> str:
     return named + (f" and {len(changed) - most} more" if len(changed) > most else "")
 
 
-def _worse(a: Difference | None, b: Difference | None) -> Difference | None:
-    return max((d for d in (a, b) if d is not None), key=lambda d: d.size, default=None)
+def _largest(differences: Iterable[Difference | None]) -> Difference | None:
+    return max((d for d in differences if d is not None), key=lambda d: d.size, default=None)
 
 
 def _form(array: Array) -> tuple[Any, ...]:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scout_rl.codecs.codec import Codec
-from scout_rl.codecs.compare import difference
-from scout_rl.codecs.playback import Job, codec_reference, play_in_new_process
+from scout_rl.codecs.playback import codec_reference, play_in_new_process
 from scout_rl.codecs.trial import Trial
 from scout_rl.codecs.verdict import Check, Drift, Verdict
 
@@ -66,26 +65,19 @@ def verify_codec_main(env_id: str, kwargs: Mapping[str, Any] | None = None) -> i
 
 
 def _check_new_process(trials: Sequence[Trial]) -> None:
-    jobs: list[tuple[Trial, Job]] = []
+    jobs = []
     for trial in trials:
-        codec = codec_reference(trial.codec)
+        env, codec = trial.source.reference, codec_reference(trial.codec)
+        why_not = trial.source.why_not if env is None else codec
         if trial.in_memory:
-            why = f"the states live in this process only: {trial.in_memory}"
-            trial.checks.append(Check("new process", "skipped", why))
-        elif trial.source.reference is None or isinstance(codec, str):
-            why = trial.source.why_not if trial.source.reference is None else str(codec)
-            trial.checks.append(Check("new process", "skipped", why))
+            why_not = f"the states live in this process only: {trial.in_memory}"
+        if isinstance(why_not, str):
+            trial.checks.append(Check("new process", "skipped", why_not))
         else:
-            job = Job(trial.source.reference, codec, trial.states, trial.seeds, trial.horizon)
-            jobs.append((trial, job))
-    results = play_in_new_process([job for _, job in jobs]) if jobs else []
+            jobs.append((trial, {"env": env, "codec": codec, "seeds": trial.seeds, "horizon": trial.horizon}))
+    results = play_in_new_process([(job, trial.states) for trial, job in jobs]) if jobs else []
     for (trial, _), result in zip(jobs, results, strict=True):
-        problem: str | None = None
         if isinstance(result, str):
-            problem = f"the new process failed: {result}"
+            trial.add("new process", f"the new process failed: {result}", "")
         else:
-            for index, (ours, theirs) in enumerate(zip(trial.restored, result, strict=True)):
-                worst = difference(ours, theirs)
-                if worst is not None and problem is None:
-                    problem = f"a new process plays state {index} otherwise: step {worst}"
-        trial.add("new process", problem, "a new process plays the same")
+            trial.add_play("new process", "a new process", result)

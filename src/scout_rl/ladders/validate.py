@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scout_rl.codecs import codec_for
 from scout_rl.codecs.codec import Codec, Env, State, is_made
 from scout_rl.codecs.compare import difference
-from scout_rl.codecs.playback import continue_play, play, sample_actions
+from scout_rl.codecs.playback import play, play_state, sample_actions
 from scout_rl.files.archive import Array
 from scout_rl.ladders.ladder import Ladder
 from scout_rl.ladders.success import SUCCESS_KEYS, Success, success_reader
@@ -176,15 +176,14 @@ class _Checks:
             yield f"not finite: {', '.join(not_finite)}"
             return
         try:
-            first = play(self.env, self.codec, state, self.actions)
+            first = play_state(self.env, self.codec, state, self.actions)
         except ValueError as error:
             yield f"cannot be restored: {error}"
             return
         if not all(np.isfinite(a).all() for a in first.values() if a.dtype.kind == "f"):
             yield f"not finite within {self.horizon} steps"
-        self.env.reset(seed=self.seed + 1)
-        continue_play(self.env, {}, self.actions[:2])
-        again = difference(first, play(self.env, self.codec, state, self.actions))
+        play(self.env, self.env.reset(seed=self.seed + 1), self.actions[:2])
+        again = difference(first, play_state(self.env, self.codec, state, self.actions))
         if again is not None:
             yield f"two restores differ: step {again}"
         carried = getattr(self.codec, "goal", lambda state: None)(state)
