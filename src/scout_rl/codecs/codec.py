@@ -166,16 +166,3 @@ def restart(env: Env, restore: Callable[[], Start]) -> Start:
         else:
             base.reset = instance_reset
     return observation, info
-
-
-def check_origin(state: State, codec: str, library: Mapping[str, str]) -> None:
-    """Refuse a state that another codec or another library version wrote."""
-    if state.codec != codec:
-        raise Refusal(f"this state was written by the {state.codec!r} codec, not by {codec!r}.")
-    for name, version in library.items():
-        written_with = state.library.get(name)
-        if written_with != version:
-            raise Refusal(
-                f"this state was written with {name} {written_with}, and {name} {version} is installed: "
-                f"states are exact within one version only, so record it again."
-            )

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from scout_rl.codecs.attributes import Capture
-from scout_rl.codecs.codec import Env, Start, State, check_origin, restart
+from scout_rl.codecs.codec import Env, Start, State
 from scout_rl.codecs.kinds import own_packages
 from scout_rl.codecs.memory import Memory
+from scout_rl.codecs.object_codec import ObjectCodec
 from scout_rl.codecs.restoring import Restore
-from scout_rl.files.archive import pack_json
 from scout_rl.files.refusal import Refusal
 
 OBSERVERS = (
@@ -33,7 +33,7 @@ STATES = ("state", "s")
 """Common names of the state, for environments that observe all of it."""
 
 
-class DeepcopyCodec:
+class DeepcopyCodec(ObjectCodec):
     """States of environments whose attributes are Python values and arrays.
 
     ``observe(base_env)`` returns the observation; without it the usual method names are tried.
@@ -42,7 +42,6 @@ class DeepcopyCodec:
     """
 
     key = "deepcopy"
-    exact = True
 
     def __init__(
         self,
@@ -59,11 +58,6 @@ class DeepcopyCodec:
         """Whether every attribute can be copied."""
         return not DeepcopyCodec().left_out(env)
 
-    @property
-    def library(self) -> dict[str, str]:
-        """No versions: the environment is the user's code."""
-        return {}
-
     def get_state(self, env: Env) -> State:
         """The environment's attributes, as plain data if possible, else in memory."""
         base = env.unwrapped
@@ -75,34 +69,22 @@ class DeepcopyCodec:
                 f"{type(base).__name__} holds {error}, which cannot be copied: "
                 f"write a codec with get_state and set_state for it."
             ) from error
-        arrays = {"attributes": pack_json(captured.value)}
-        arrays.update({f"attributes/{name}": array for name, array in captured.arrays.items()})
-        return State(arrays, self.key, self.library, memory, tuple(captured.left_out))
+        return self._state(captured, {}, memory)
 
-    def set_state(self, env: Env, state: State, *, generators: bool = True) -> Start:
-        """Start an episode in ``state``; ``generators=False`` lets the live random generators run on."""
-        base = env.unwrapped
-        check_origin(state, self.key, self.library)
-        packages = own_packages(base) | self._packages
+    def restore(self, base: Env, state: State, generators: bool) -> Start:
+        """Put the attributes back; returns the observation and info."""
+        self._restore_attributes(base, state, generators)
+        observation = self._observation(base)
+        info = dict(base._get_info()) if hasattr(base, "_get_info") else {}
+        self._restore_attributes(base, state, generators)  # observing may draw noise or remember a frame
+        return observation, info
 
-        def restore_attributes() -> None:
-            if state.memory is not None:
-                state.memory.restore(base, generators=generators)
-            else:
-                Restore(base, *state.attributes, packages=packages, generators=generators).attributes()
-
-        def restore() -> Start:
-            restore_attributes()
-            observation = self._observation(base)
-            info = dict(base._get_info()) if hasattr(base, "_get_info") else {}
-            restore_attributes()  # observing may draw noise or remember a frame
-            return observation, info
-
-        return restart(env, restore)
-
-    def goal(self, state: State) -> None:
-        """Unknown for a user's environment."""
-        return None
+    def _restore_attributes(self, base: Env, state: State, generators: bool) -> None:
+        if state.memory is not None:
+            state.memory.restore(base, generators=generators)
+        else:
+            packages = own_packages(base) | self._packages
+            Restore(base, *state.attributes, packages=packages, generators=generators).attributes()
 
     def left_out(self, env: Env) -> list[str]:
         """The first attribute that cannot be copied, if any."""

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from scout_rl.codecs.codec import Env, State
-from scout_rl.codecs.mujoco import MujocoCodec, held_env, simulations
+from scout_rl.codecs.mujoco import MujocoCodec, held_env
+from scout_rl.codecs.object_codec import descends_from
 from scout_rl.files.archive import Array
 
 MAZE_SUCCESS_DISTANCE = 0.45
@@ -24,9 +25,7 @@ class GoalEnvCodec(MujocoCodec):
     @staticmethod
     def fits(env: Env) -> bool:
         """Whether it is a goal environment of Gymnasium-Robotics that simulates with MuJoCo."""
-        base = env.unwrapped
-        names = {f"{c.__module__}.{c.__name__}" for c in type(base).__mro__}
-        return "gymnasium_robotics.core.GoalEnv" in names and bool(simulations(base))
+        return descends_from(env, "gymnasium_robotics.core.GoalEnv") and MujocoCodec.fits(env)
 
     def goal(self, state: State) -> Array | None:
         """The desired goal; the parts of a dictionary goal are joined in the order of their names."""

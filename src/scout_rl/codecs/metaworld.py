@@ -11,6 +11,7 @@ from typing import Any
 
 from scout_rl.codecs.codec import Env
 from scout_rl.codecs.mujoco import MujocoCodec
+from scout_rl.codecs.object_codec import descends_from
 
 
 class MetaWorldCodec(MujocoCodec):
@@ -19,20 +20,13 @@ class MetaWorldCodec(MujocoCodec):
     key = "metaworld"
     libraries = ("mujoco", "metaworld")
     goal_attribute = "_target_pos"
+    counters = ("curr_path_length",)
+    skipped = (*MujocoCodec.skipped, "_prev_obs")
 
     @staticmethod
     def fits(env: Env) -> bool:
         """Whether the class descends from Meta-World's Sawyer environment."""
-        names = {f"{c.__module__}.{c.__name__}" for c in type(env.unwrapped).__mro__}
-        return "metaworld.sawyer_xyz_env.SawyerXYZEnv" in names
-
-    def counters(self) -> dict[str, Any]:
-        """Meta-World's time limit counts ``curr_path_length``."""
-        return {"curr_path_length": 0}
-
-    def skipped(self) -> tuple[str, ...]:
-        """The previous frame is computed on restore, as Meta-World does at reset."""
-        return (*super().skipped(), "_prev_obs")
+        return descends_from(env, "metaworld.sawyer_xyz_env.SawyerXYZEnv")
 
     def settle_attributes(self, base: Env) -> None:
         """Set the previous frame to the current one, as at reset, and the goal sites where a step puts them."""

@@ -7,16 +7,16 @@ random generator) is stored as attributes. If the grid array was edited, it wins
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from scout_rl.codecs.attributes import Capture
-from scout_rl.codecs.codec import Env, Start, State, check_origin, installed, restart
+from scout_rl.codecs.codec import Env, Start, State
 from scout_rl.codecs.kinds import own_packages
+from scout_rl.codecs.object_codec import ObjectCodec, descends_from
 from scout_rl.codecs.restoring import Restore
-from scout_rl.files.archive import Array, pack_json
+from scout_rl.files.archive import Array
 from scout_rl.files.refusal import Refusal
 
 STORED_APART = ("grid", "agent_pos", "agent_dir", "carrying", "step_count")
@@ -24,28 +24,21 @@ NOTHING = np.zeros(3, dtype=np.uint8)
 """``carrying`` when the agent carries nothing (no object has type 0)."""
 
 
-class MiniGridCodec:
+class MiniGridCodec(ObjectCodec):
     """States of grid worlds; the step count restarts at 0."""
 
     key = "minigrid"
-    exact = True
+    libraries = ("minigrid",)
     place = ("grid", "agent_pos", "agent_dir", "carrying")
 
     @staticmethod
     def fits(env: Env) -> bool:
         """Whether the class descends from ``MiniGridEnv``."""
-        names = {f"{c.__module__}.{c.__name__}" for c in type(env.unwrapped).__mro__}
-        return "minigrid.minigrid_env.MiniGridEnv" in names
-
-    @property
-    def library(self) -> dict[str, str]:
-        """The version that this codec's states depend on."""
-        return {"minigrid": installed("minigrid")}
+        return descends_from(env, "minigrid.minigrid_env.MiniGridEnv")
 
     def get_state(self, env: Env) -> State:
         """The grid, the agent and all other attributes."""
         base = env.unwrapped
-        captured = self._capture(base)
         carrying = NOTHING if base.carrying is None else np.array(base.carrying.encode(), dtype=np.uint8)
         arrays: dict[str, Array] = {
             "grid": base.grid.encode(),
@@ -53,15 +46,11 @@ class MiniGridCodec:
             "agent_dir": np.array(base.agent_dir, dtype=np.int64),
             "carrying": carrying,
             "mission": np.frombuffer(base.mission.encode(), dtype=np.uint8),
-            "attributes": pack_json(captured.value),
         }
-        arrays.update({f"attributes/{name}": array for name, array in captured.arrays.items()})
-        return State(arrays, self.key, self.library)
+        return self._state(self._capture(base), arrays)
 
-    def set_state(self, env: Env, state: State, *, generators: bool = True) -> Start:
-        """Start an episode in ``state``; ``generators=False`` lets the live random generator run on."""
-        base = env.unwrapped
-        check_origin(state, self.key, self.library)
+    def check(self, base: Env, state: State) -> None:
+        """Refuse a grid of another size."""
         shape = state.arrays["grid"].shape[:2]
         if shape != (base.width, base.height):
             raise Refusal(
@@ -69,19 +58,37 @@ class MiniGridCodec:
                 f"and {type(base).__name__} one of {base.width} x {base.height}."
             )
 
-        def restore() -> Start:
-            _restore(base, state, generators)
-            return base.gen_obs(), {}
+    def restore(self, base: Env, state: State, generators: bool) -> Start:
+        """Put the grid, the agent and the attributes back; returns the observation and info."""
+        from minigrid.core.grid import Grid
+        from minigrid.core.world_object import WorldObj
 
-        return restart(env, restore)
+        grid, _ = Grid.decode(state.arrays["grid"])
+        restored = Restore(
+            base,
+            *state.attributes,
+            packages=own_packages(base),
+            generators=generators,
+            label=lambda label: grid.grid[int(label.removeprefix("cell:"))],
+        )
+        for index, thing in restored.extra["cells"].items():
+            drawn = grid.grid[int(index)]
+            if drawn is not None and tuple(drawn.encode()) == tuple(thing.encode()):
+                grid.grid[int(index)] = thing
+        restored.attributes()
+        base.grid = grid
+        carried, numbers = restored.extra["carrying"], state.arrays["carrying"]
+        if carried is None or tuple(carried.encode()) != tuple(numbers):
+            carried = WorldObj.decode(*(int(n) for n in numbers)) if numbers.any() else None
+        base.carrying = carried
+        base.agent_pos = tuple(int(n) for n in state.arrays["agent_pos"])
+        base.agent_dir = int(state.arrays["agent_dir"])
+        base.step_count = 0
+        return base.gen_obs(), {}
 
     def goal(self, state: State) -> Array:
         """The mission is this family's goal; a goal square is part of the layout."""
         return state.arrays["mission"]
-
-    def left_out(self, env: Env) -> list[str]:
-        """Attributes that a state does not hold and that are no constants."""
-        return self._capture(env.unwrapped).left_out
 
     def _capture(self, base: Env) -> Capture:
         plain, special = _cells(base)
@@ -109,33 +116,3 @@ def _cells(base: Env) -> tuple[dict[int, str], dict[str, Any]]:
         else:
             special[str(index)] = thing
     return plain, special
-
-
-def _restore(base: Env, state: State, generators: bool) -> None:
-    from minigrid.core.grid import Grid
-    from minigrid.core.world_object import WorldObj
-
-    grid, _ = Grid.decode(state.arrays["grid"])
-    value, arrays = state.attributes
-    lookup: Callable[[str], Any] = lambda label: grid.grid[int(label.removeprefix("cell:"))]  # noqa: E731
-    restored = Restore(
-        base,
-        value,
-        arrays,
-        packages=own_packages(base),
-        generators=generators,
-        label=lookup,
-    )
-    for index, thing in restored.extra["cells"].items():
-        drawn = grid.grid[int(index)]
-        if drawn is not None and tuple(drawn.encode()) == tuple(thing.encode()):
-            grid.grid[int(index)] = thing
-    restored.attributes()
-    base.grid = grid
-    carried, numbers = restored.extra["carrying"], state.arrays["carrying"]
-    if carried is None or tuple(carried.encode()) != tuple(numbers):
-        carried = WorldObj.decode(*(int(n) for n in numbers)) if numbers.any() else None
-    base.carrying = carried
-    base.agent_pos = tuple(int(n) for n in state.arrays["agent_pos"])
-    base.agent_dir = int(state.arrays["agent_dir"])
-    base.step_count = 0

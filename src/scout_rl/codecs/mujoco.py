@@ -16,22 +16,26 @@ import mujoco
 import numpy as np
 
 from scout_rl.codecs.attributes import Capture
-from scout_rl.codecs.codec import Env, Start, State, check_origin, installed, restart
+from scout_rl.codecs.codec import Env, Start, State
 from scout_rl.codecs.kinds import is_env, own_packages
 from scout_rl.codecs.mujoco_state import MODEL_FIELDS, OPTION_FIELDS, STATE_FIELDS, model_identity
+from scout_rl.codecs.object_codec import ObjectCodec
 from scout_rl.codecs.restoring import Restore
-from scout_rl.files.archive import Array, pack_json
+from scout_rl.files.archive import Array
 from scout_rl.files.refusal import Refusal
 
 
-class MujocoCodec:
+class MujocoCodec(ObjectCodec):
     """States of MuJoCo environments; ``observe(base_env)`` returns the observation if there is no ``_get_obs``."""
 
     key = "mujoco"
     libraries: tuple[str, ...] = ("mujoco",)
     goal_attribute: str | None = None
     exact = False
-    """Whether a restored environment must show the same observations as the uninterrupted one."""
+    counters: tuple[str, ...] = ()
+    """Attributes that count the episode's steps and restart at 0."""
+    skipped: tuple[str, ...] = ("width", "height", "_model_names", "maze")
+    """Attributes that are constants of the environment, or computed on restore."""
     place = ("qpos", "mocap_pos")
     """The arrays with positions: neighbouring levels should differ in them."""
 
@@ -43,50 +47,35 @@ class MujocoCodec:
         """Whether the environment, or one that it holds, has an ``MjData``."""
         return bool(simulations(env.unwrapped))
 
-    @property
-    def library(self) -> dict[str, str]:
-        """The versions that this codec's states depend on."""
-        return {name: installed(name) for name in self.libraries}
-
     def get_state(self, env: Env) -> State:
         """Data, model parts and attributes."""
         base = env.unwrapped
         arrays: dict[str, Array] = {}
-        for prefix, (model, data) in zip(_prefixes(), simulations(base), strict=False):
+        for prefix, model, data in _numbered(base):
             arrays[f"{prefix}model_identity"] = np.frombuffer(model_identity(model), dtype=np.uint8)
-            for name in STATE_FIELDS:
-                arrays[f"{prefix}{name}"] = np.array(getattr(data, name))
-            for name in MODEL_FIELDS:
-                arrays[f"{prefix}model/{name}"] = np.array(getattr(model, name))
-            for name in OPTION_FIELDS:
-                arrays[f"{prefix}model/opt/{name}"] = np.array(getattr(model.opt, name))
-        captured = self._capture(base)
-        arrays["attributes"] = pack_json(captured.value)
-        arrays.update({f"attributes/{name}": array for name, array in captured.arrays.items()})
-        return State(arrays, self.key, self.library)
+            for name, holder, field in _fields(model, data):
+                arrays[prefix + name] = np.array(getattr(holder, field))
+        return self._state(self._capture(base), arrays)
 
-    def set_state(self, env: Env, state: State, *, generators: bool = True) -> Start:
-        """Start an episode in ``state``; ``generators=False`` lets the live random generators run on."""
-        base = env.unwrapped
-        check_origin(state, self.key, self.library)
-        for prefix, (model, _) in zip(_prefixes(), simulations(base), strict=False):
+    def check(self, base: Env, state: State) -> None:
+        """Refuse a state of another model."""
+        for prefix, model, _ in _numbered(base):
             identity = state.arrays.get(f"{prefix}model_identity")
             if identity is None or identity.tobytes() != model_identity(model):
                 raise Refusal(f"this state belongs to another MuJoCo model than that of {type(base).__name__}.")
 
-        def restore() -> Start:
-            self._restore_attributes(base, state, generators)
-            for prefix, (model, data) in zip(_prefixes(), simulations(base), strict=False):
-                _restore_simulation(model, data, state, prefix)
-            self.settle_attributes(base)
-            observation = self.observation(base)
-            info = self.info(base, observation)
-            # Observing may draw noise or remember a frame, so the attributes are restored again.
-            self._restore_attributes(base, state, generators)
-            self.settle_attributes(base)
-            return observation, info
-
-        return restart(env, restore)
+    def restore(self, base: Env, state: State, generators: bool) -> Start:
+        """Put attributes and simulations back; returns the observation and info."""
+        self._restore_attributes(base, state, generators)
+        for prefix, model, data in _numbered(base):
+            _restore_simulation(model, data, state, prefix)
+        self.settle_attributes(base)
+        observation = self.observation(base)
+        info = self.info(base, observation)
+        # Observing may draw noise or remember a frame, so the attributes are restored again.
+        self._restore_attributes(base, state, generators)
+        self.settle_attributes(base)
+        return observation, info
 
     def goal(self, state: State) -> Array | None:
         """The goal in a state; None if this family has no goal attribute."""
@@ -97,15 +86,7 @@ class MujocoCodec:
     def left_out(self, env: Env) -> list[str]:
         """Attributes that a state does not hold, except constants and views of the simulator."""
         simulator = ("mujoco._structs", "gymnasium.envs.mujoco.mujoco_rendering", "PyCapsule")
-        return [name for name in self._capture(env.unwrapped).left_out if not any(s in name for s in simulator)]
-
-    def counters(self) -> dict[str, Any]:
-        """Attributes that count the episode's steps, with their first value."""
-        return {}
-
-    def skipped(self) -> tuple[str, ...]:
-        """Attributes that are constants of the environment, or computed on restore."""
-        return ("width", "height", "_model_names", "maze")
+        return [name for name in super().left_out(env) if not any(s in name for s in simulator)]
 
     def settle_attributes(self, base: Env) -> None:
         """Compute attributes from the restored simulation, for families that have such."""
@@ -131,11 +112,10 @@ class MujocoCodec:
         return dict(get()) if get is not None else {}
 
     def _capture(self, base: Env) -> Capture:
-        return Capture(base, packages=own_packages(base), skip=self.skipped(), replace=self.counters())
+        return Capture(base, packages=own_packages(base), skip=self.skipped, replace=dict.fromkeys(self.counters, 0))
 
     def _restore_attributes(self, base: Env, state: State, generators: bool) -> None:
-        value, arrays = state.attributes
-        Restore(base, value, arrays, packages=own_packages(base), generators=generators).attributes()
+        Restore(base, *state.attributes, packages=own_packages(base), generators=generators).attributes()
 
 
 def simulations(base: Env) -> list[tuple[Any, Any]]:
@@ -156,31 +136,31 @@ def held_env(base: Env) -> Env | None:
     return next((v for v in vars(base).values() if is_env(v)), None)
 
 
+def _numbered(base: Env) -> list[tuple[str, Any, Any]]:
+    """The simulations with the prefix of their arrays; the first has none."""
+    return [(f"sim{i}/" if i else "", model, data) for i, (model, data) in enumerate(simulations(base))]
+
+
+def _fields(model: Any, data: Any) -> list[tuple[str, Any, str]]:
+    """The arrays of a simulation: their name in a state, and the object and attribute that hold them."""
+    return [
+        *((name, data, name) for name in STATE_FIELDS),
+        *((f"model/{name}", model, name) for name in MODEL_FIELDS),
+        *((f"model/opt/{name}", model.opt, name) for name in OPTION_FIELDS),
+    ]
+
+
 def _restore_simulation(model: Any, data: Any, state: State, prefix: str) -> None:
-    for name in MODEL_FIELDS:
-        getattr(model, name)[:] = state.arrays[f"{prefix}model/{name}"]
-    for name in OPTION_FIELDS:
-        value = state.arrays[f"{prefix}model/opt/{name}"]
-        if value.ndim:
-            getattr(model.opt, name)[:] = value
-        else:
-            setattr(model.opt, name, float(value))
     mujoco.mj_resetData(model, data)  # else contact forces of the last episode would remain
-    for name in STATE_FIELDS:
-        value = state.arrays[f"{prefix}{name}"]
+    for name, holder, field in _fields(model, data):
+        value = state.arrays[prefix + name]
         if value.ndim:
-            getattr(data, name)[:] = value
+            getattr(holder, field)[:] = value
         else:
-            setattr(data, name, float(value))
+            setattr(holder, field, float(value))
     mujoco.mj_forward(model, data)
     mujoco.mj_rnePostConstraint(model, data)  # cfrc_ext, which locomotion tasks observe
     data.qacc_warmstart[:] = state.arrays[f"{prefix}qacc_warmstart"]  # mj_forward overwrote it
-
-
-def _prefixes() -> Any:
-    yield ""
-    for number in range(1, 1000):
-        yield f"sim{number}/"
 
 
 def _takes_an_argument(method: Any) -> bool:
