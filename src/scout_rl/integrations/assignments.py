@@ -7,6 +7,7 @@ saved, and issued again after a load.
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import warnings
@@ -83,8 +84,8 @@ class Assignments:
         self.successes: NDArray[np.int64] = np.zeros(shape, np.int64)
         self._cut = 0
         self._warned = False
-        self._numbers = 0
-        self._stale = [0, 0, 0]  # starts, sum, largest
+        self._numbers = itertools.count()
+        self._stale = (0, 0, 0)  # starts, sum, largest
         self._generation = 0
         self._slots: WeakKeyDictionary[Slot, None] = WeakKeyDictionary()
         self._to_reissue: deque[list[Ticket]] = deque()
@@ -130,7 +131,7 @@ class Assignments:
         self._slots.clear()
         by_slot: dict[int, list[Ticket]] = {}
         for slot, context, level, window in rows:
-            by_slot.setdefault(slot, []).append(Ticket(self._number(), context, level, window))
+            by_slot.setdefault(slot, []).append(Ticket(next(self._numbers), context, level, window))
         self._to_reissue = deque(by_slot.get(i, []) for i in range(max(by_slot, default=-1) + 1))
         self.issued = int(state_dict.get("issued", 0))
 
@@ -164,16 +165,6 @@ class Assignments:
                 raise Refusal(f"the state dict's tickets in flight name an unknown {name}")
         return [tuple(row) for row in np.stack(columns, axis=1).tolist()]
 
-    def _number(self) -> int:
-        self._numbers += 1
-        return self._numbers - 1
-
-    def _enter(self, slot: Slot) -> None:
-        """Give a new slot the next rank, and the saved tickets of that rank."""
-        self._slots[slot] = None
-        slot.tickets = []
-        slot.to_reissue = deque(self._to_reissue.popleft() if self._to_reissue else [])
-
     def _draw(self) -> Ticket:
         if multiprocessing.parent_process() is not None and os.getpid() != self.curriculum.process:
             raise RuntimeError(  # not in __init__: a worker's errors reach the main process only from reset()
@@ -181,11 +172,7 @@ class Assignments:
                 "process that trains, outside the functions that make environments"
             )
         self.issued += 1
-        return Ticket(self._number(), *self.curriculum.assign_one(), self.curriculum.windows)
-
-    def _note_start(self, ticket: Ticket) -> None:
-        age = self.curriculum.windows - ticket.window
-        self._stale = [self._stale[0] + 1, self._stale[1] + age, max(self._stale[2], age)]
+        return Ticket(next(self._numbers), *self.curriculum.assign_one(), self.curriculum.windows)
 
     def _note_cut(self) -> None:
         """Count a cut episode: reset after some steps without a seed or options. Warn once when most are cut."""
@@ -199,13 +186,6 @@ class Assignments:
                 UserWarning,
                 stacklevel=2,
             )
-
-    def _count(self, ticket: Ticket, success: bool, signal: float | None) -> list[Event]:
-        events = self.curriculum.record(ticket.context, ticket.level, success, signal)
-        self.finished += 1
-        self.outcomes[ticket.context, ticket.level] += 1
-        self.successes[ticket.context, ticket.level] += success
-        return events
 
 
 class Slot:
@@ -222,19 +202,29 @@ class Slot:
         assignments = self._assignments
         if self._generation != assignments._generation:
             self._generation = assignments._generation
-            assignments._enter(self)
+            assignments._slots[self] = None
+            saved = assignments._to_reissue.popleft() if assignments._to_reissue else []
+            self.tickets, self.to_reissue = [], deque(saved)
         ticket = self.to_reissue.popleft() if self.to_reissue else assignments._draw()
         self.tickets.append(ticket)
         return ticket
 
     def start(self, ticket: Ticket) -> None:
         """Note that an episode started from this ticket's cell."""
-        self._assignments._note_start(ticket)
+        starts, total, largest = self._assignments._stale
+        age = self._assignments.curriculum.windows - ticket.window
+        self._assignments._stale = (starts + 1, total + age, max(largest, age))
 
     def finish(self, number: int, success: bool, signal: float | None = None) -> list[Event]:
         """Count the outcome of a ticket once. Tickets that were dropped, or issued before a load, do not count."""
-        ticket = self._take(number)
-        return [] if ticket is None else self._assignments._count(ticket, success, signal)
+        ticket, assignments = self._take(number), self._assignments
+        if ticket is None:
+            return []
+        events = assignments.curriculum.record(ticket.context, ticket.level, success, signal)
+        assignments.finished += 1
+        assignments.outcomes[ticket.context, ticket.level] += 1
+        assignments.successes[ticket.context, ticket.level] += success
+        return events
 
     def drop(self, number: int, *, cut: bool = False) -> None:
         """Drop a ticket: its episode will not finish. ``cut``: the episode had steps, and no one asked for its end."""

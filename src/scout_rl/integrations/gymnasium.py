@@ -25,7 +25,7 @@ from scout_rl.curriculum import Curriculum
 from scout_rl.files.refusal import Refusal
 from scout_rl.integrations.assignments import Assignments, Elsewhere, Ticket
 from scout_rl.integrations.starts import Start, check_shape, reset_operator
-from scout_rl.integrations.success import Success, SuccessOnce
+from scout_rl.ladders.success import ARGUMENTS, Success, binary, check_success, source_of
 from scout_rl.rules.rule import require
 
 __all__ = ["CONTEXT", "LEVEL", "SUCCESS", "TICKET", "Assignments", "CurriculumEnv", "TargetEnv"]
@@ -44,8 +44,10 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
     def __init__(self, env: gym.Env, reset_to: Any, success: Success, codec: Codec | None) -> None:
         super().__init__(env)
         self._reset_to = reset_operator(reset_to, codec)
-        self._criterion = SuccessOnce(success)
-        self._key, self._function = self._criterion.key, self._criterion.function
+        check_success(success)
+        self._key = success if isinstance(success, str) else None
+        self._function = None if isinstance(success, str) else success
+        self._source = source_of(success)
         self._success: bool | None = None
         self._ticket: Ticket | None = None
         self._stepped = False
@@ -80,7 +82,7 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
         function = self._function  # called with names: *result would be a tenth of the wrapper's cost
         value = info.get(self._key) if function is None else function(observation, reward, terminated, truncated, info)
         if value:
-            self._success = self._success or self._criterion.binary(value)
+            self._success = self._success or binary(value, self._source)
         elif self._success is None and value is not None:
             self._success = False
         if terminated or truncated:
@@ -92,8 +94,13 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
     ) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         ticket, self._ticket = self._ticket, None
         if ticket is not None:  # None: stepped past the end, the outcome was reported before
+            if self._success is None and self._key is None:
+                raise Refusal("the success function returned None at every step of an episode; return True or False")
             if self._success is None:
-                raise self._criterion.missing(info)
+                raise Refusal(
+                    f"no step of an episode had the success key {self._key!r} in its info (the last one has "
+                    f"{sorted(info)}); name another key, or pass a function: success=lambda {ARGUMENTS}: ..."
+                )
             self._finished(ticket, self._success)
             info = {**info, **self._tags(ticket), SUCCESS: self._success}
         return observation, reward, terminated, truncated, info

@@ -9,7 +9,6 @@ outcome, as in one process.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -32,7 +31,7 @@ class RemoteCells:
         self,
         assignments: Assignments,
         processes: Sequence[int | None],
-        send: Callable[[dict[int, list[Ticket]]], None],
+        send: Callable[[dict[int, Ticket]], None],
     ) -> None:
         for i, process in enumerate(processes):
             require(
@@ -45,21 +44,20 @@ class RemoteCells:
         self._send = send
         self._slot = {i: assignments.slot() for i in self.envs}
         self._running: dict[int, Ticket | None] = dict.fromkeys(self.envs)
-        self._waiting: dict[int, deque[Ticket]] = {i: deque() for i in self.envs}
+        self._waiting = dict(self._running)
 
     def provide(self, envs: Iterable[int]) -> None:
         """Send a cell to each of these environments that has none waiting."""
-        parcels = {i: [self._slot[i].issue()] for i in envs if i in self._waiting and not self._waiting[i]}
-        for i, tickets in parcels.items():
-            self._waiting[i].extend(tickets)
-        if parcels:
-            self._send(parcels)
+        tickets = {i: self._slot[i].issue() for i in envs if i in self._slot and self._waiting[i] is None}
+        self._waiting.update(tickets)
+        if tickets:
+            self._send(tickets)
 
     def restarting(self, envs: Iterable[int]) -> None:
         """Before a reset of these environments: drop their episodes, and send each a cell if none waits."""
         envs = [i for i in envs if i in self._slot]
         for i in envs:
-            self._drop(i)
+            self._drop(i, self._running)
         self.provide(envs)
 
     def started(self, env: int, number: int) -> None:
@@ -67,8 +65,8 @@ class RemoteCells:
         running = self._running[env]
         if running is not None and running.number == number:
             return  # reset twice: the same start again
-        self._drop(env)
-        ticket = self._waiting[env].popleft() if self._waiting[env] else None
+        self._drop(env, self._running)
+        ticket, self._waiting[env] = self._waiting[env], None
         if ticket is None or ticket.number != number:
             raise RuntimeError(f"environment {env} started ticket {number}, but was sent {ticket}")
         self._running[env] = ticket
@@ -84,15 +82,13 @@ class RemoteCells:
     def close(self) -> None:
         """Drop everything in flight."""
         for i in self.envs:
-            self._drop(i)
-            for ticket in self._waiting[i]:
-                self._slot[i].drop(ticket.number)
-            self._waiting[i].clear()
+            self._drop(i, self._running)
+            self._drop(i, self._waiting)
 
-    def _drop(self, env: int) -> None:
-        running, self._running[env] = self._running[env], None
-        if running is not None:
-            self._slot[env].drop(running.number)
+    def _drop(self, env: int, tickets: dict[int, Ticket | None]) -> None:
+        ticket, tickets[env] = tickets[env], None
+        if ticket is not None:
+            self._slot[env].drop(ticket.number)
 
 
 class CurriculumVectorEnv(gym.vector.VectorWrapper):  # type: ignore[misc]
@@ -154,8 +150,8 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):  # type: ignore[misc]
             if number is not None and _value(infos, SUCCESS, i) is None:
                 self.cells.started(i, int(number))
 
-    def _send(self, parcels: dict[int, list[Ticket]]) -> None:
-        self.env.set_attr("scout_cells", [[tuple(t) for t in parcels.get(i, [])] for i in range(self.num_envs)])
+    def _send(self, tickets: dict[int, Ticket]) -> None:
+        self.env.set_attr("scout_cells", [[tuple(tickets[i])] if i in tickets else [] for i in range(self.num_envs)])
 
 
 def ended_unseen(env: int, wrapper: str) -> RuntimeError:
