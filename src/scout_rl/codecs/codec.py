@@ -50,11 +50,6 @@ class State:
         object.__setattr__(self, "arrays", MappingProxyType(frozen))
         object.__setattr__(self, "library", MappingProxyType(dict(self.library)))
 
-    @property
-    def meta(self) -> dict[str, Any]:
-        """The JSON part: the codec's key and the library versions."""
-        return {"codec": self.codec, "library": dict(self.library)}
-
     def content(self) -> tuple[Mapping[str, Array], dict[str, Any]]:
         """The arrays and the JSON part, as files store them; a ``ValueError`` if the state has ``memory``."""
         if self.memory is not None:
@@ -63,7 +58,7 @@ class State:
                 f"this state cannot be saved or hashed: it holds {held}, which is kept in memory only; keep the ladder "
                 f"in memory, or write a codec with get_state and set_state that puts it into arrays."
             )
-        return self.arrays, self.meta
+        return self.arrays, {"codec": self.codec, "library": dict(self.library)}
 
     @cached_property
     def sha256(self) -> str:
@@ -131,6 +126,11 @@ def installed(library: str) -> str:
     from importlib.metadata import version
 
     return version(library)
+
+
+def goal_of(codec: Codec, state: State) -> Any:
+    """The goal in a state; None if the codec names none."""
+    return getattr(codec, "goal", lambda state: None)(state)
 
 
 def is_made(env: Any) -> bool:

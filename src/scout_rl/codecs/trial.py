@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from scout_rl.codecs import codec_for
-from scout_rl.codecs.codec import Codec, Env, State, is_made, layers
+from scout_rl.codecs.codec import Codec, Env, State, goal_of, is_made, layers
 from scout_rl.codecs.compare import Difference, difference, different_arrays, flatten
 from scout_rl.codecs.playback import Playback, play, play_state, sample_actions, source_of
 from scout_rl.codecs.restarts import check_time_limit, check_wrappers
@@ -147,14 +147,13 @@ class Trial:
         fresh.close()
 
     def _check_goal(self) -> None:
-        goal_of: Any = getattr(self.codec, "goal", lambda state: None)
         problem, known = None, False
         for index, state in enumerate(self.states):
             self.disturb(self.seed + 700 + index)
             observation, _ = self.codec.set_state(self.env, state)
-            pairs = []
-            if goal_of(state) is not None:
-                pairs.append(({"goal": goal_of(state)}, {"goal": goal_of(self.codec.get_state(self.env))}))
+            pairs, goal = [], goal_of(self.codec, state)
+            if goal is not None:
+                pairs.append(({"goal": goal}, {"goal": goal_of(self.codec, self.codec.get_state(self.env))}))
             original = {k[2:]: v for k, v in self.originals[index].items() if k.startswith("0/desired_goal")}
             if original:
                 restored = {k: v for k, v in flatten(observation).items() if k.startswith("desired_goal")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -111,13 +111,8 @@ def _signal(curriculum: Curriculum, signal: ArrayLike | None, shape: tuple[int, 
     return array
 
 
-class Outcome(NamedTuple):
-    """One checked outcome."""
-
-    context: int
-    level: int
-    success: bool
-    signal: float
+Outcome = tuple[int, int, bool, float]
+"""One checked outcome: context, level, success, signal."""
 
 
 def check_one(curriculum: Curriculum, context: Any, level: Any, success: Any, signal: Any) -> Outcome:
@@ -131,10 +126,10 @@ def check_one(curriculum: Curriculum, context: Any, level: Any, success: Any, si
         and signal is None
         and not curriculum.rule.needs_signal
     ):
-        return Outcome(context, level, bool(success), 0.0)
+        return context, level, bool(success), 0.0
     cells = Cells(np.asarray([context]), np.asarray([level]))
     checked = check(curriculum, cells, [success], None if signal is None else [signal])
-    return Outcome(*(column[0].item() for column in checked[:4]))
+    return tuple(column[0].item() for column in checked[:4])
 
 
 def gathered(outcomes: Sequence[Outcome]) -> Outcomes:

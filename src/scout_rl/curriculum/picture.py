@@ -118,20 +118,21 @@ def _draw_frontiers(figure: Any, axes: Any, records: Records) -> None:
     axes.set_xlim(first - 0.5, first + len(records.windows) - 0.5)
     bar = figure.colorbar(image, cax=axes.inset_axes((1.01, 0, 0.02, 1)), ticks=range(n_levels))
     bar.ax.tick_params(which="minor", length=0)
-    bar.ax.set_yticklabels([_level_name(level, n_levels) for level in range(n_levels)])
+    names = {0: "0 (target)", n_levels - 1: f"{n_levels - 1} (easiest)"}
+    bar.ax.set_yticklabels([names.get(level, str(level)) for level in range(n_levels)])
     bar.set_label("frontier" if records.frontier is not None else "mean level trained (white: none)")
     if len(records.events) <= MOST_MARKED:
         _mark_moves(axes, records.events, order)
-    _label_contexts(axes, order)
-    axes.set_title(_title(records), loc="left", fontsize=11)
-
-
-def _title(records: Records) -> str:
-    size = f"{records.config['n_contexts']} contexts, {len(records.windows)} windows"
-    title = f"{records.config['rule']['key']}: {size}"
-    if records.frontier is None:
-        return title
-    return f"{title}; frontier at the target: {np.mean(records.frontier[-1] == 0):.0%} of contexts"
+    if len(order) <= 40:  # room to name every context
+        axes.set_yticks(range(len(order)), [str(context) for context in order], fontsize=8)
+        axes.set_ylabel("context (furthest on top)")
+    else:
+        axes.set_yticks([])
+        axes.set_ylabel(f"{len(order)} contexts (furthest on top)")
+    title = f"{records.config['rule']['key']}: {records.config['n_contexts']} contexts, {len(records.windows)} windows"
+    if records.frontier is not None:
+        title += f"; frontier at the target: {np.mean(records.frontier[-1] == 0):.0%} of contexts"
+    axes.set_title(title, loc="left", fontsize=11)
 
 
 def _mark_moves(axes: Any, events: list[Event], order: NDArray[np.int64]) -> None:
@@ -157,16 +158,6 @@ def _draw_moves(axes: Any, records: Records) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(1.005, 1.05), frameon=False, handletextpad=0.2, borderaxespad=0)
 
 
-def _label_contexts(axes: Any, order: NDArray[np.int64]) -> None:
-    """Name every context if there is room."""
-    if len(order) <= 40:
-        axes.set_yticks(range(len(order)), [str(context) for context in order], fontsize=8)
-        axes.set_ylabel("context (furthest on top)")
-    else:
-        axes.set_yticks([])
-        axes.set_ylabel(f"{len(order)} contexts (furthest on top)")
-
-
 def _draw_success(axes: Any, records: Records) -> None:
     width = max(1, len(records.windows) // GROUPS)
     overall, at_target = success_by_window(records, width)
@@ -177,7 +168,3 @@ def _draw_success(axes: Any, records: Records) -> None:
     axes.set_ylabel("training success" if width == 1 else f"training success\n(mean of {width} windows)")
     axes.grid(alpha=0.3)
     axes.legend(loc="upper left", bbox_to_anchor=(1.005, 1.05), frameon=False, borderaxespad=0)
-
-
-def _level_name(level: int, n_levels: int) -> str:
-    return {0: "0 (target)", n_levels - 1: f"{level} (easiest)"}.get(level, str(level))

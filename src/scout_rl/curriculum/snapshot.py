@@ -245,8 +245,7 @@ def _waiting(curriculum: Curriculum, arrays: dict[str, Any]) -> list[outcome_che
     ):
         if ((values < 0) | (values >= n)).any():
             raise Refusal(f"the state dict's waiting outcomes name an unknown {name}")
-    columns = (column.tolist() for column in waiting[:4])
-    return [outcome_checks.Outcome(*row) for row in zip(*columns, strict=True)]
+    return list(zip(*(column.tolist() for column in waiting[:4]), strict=True))
 
 
 def _generator(state: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +16,6 @@ from scout_rl.ladders.trajectory import Trajectory
 
 Policy = Callable[[Any, np.random.Generator], Any]
 """(observation, generator) to an action; all randomness comes from the generator."""
-
-
-class Attempts(NamedTuple):
-    """The attempts of one policy from one start."""
-
-    actions: list[Array] | None
-    """Of the shortest success, the first of equally short ones; None if no attempt succeeded."""
-    succeeded: int
 
 
 def solve_contexts(
@@ -51,12 +43,11 @@ def solve_contexts(
         reset_to_target(x)
         start = codec.get_state(env)
         for number, policy in enumerate(policies):
-            attempted = attempt(
+            actions, counts[number, x] = attempt(
                 env, codec, start, policy, success, attempts=attempts, horizon=horizon, seed=(seed, number, x)
             )
-            counts[number, x] = attempted.succeeded
-            if attempted.actions is not None:
-                solutions.append(play_again(env, codec, start, attempted.actions, success))
+            if actions is not None:
+                solutions.append(play_again(env, codec, start, actions, success))
                 source_of.append(number)
                 break
         else:
@@ -89,8 +80,11 @@ def attempt(
     attempts: int,
     horizon: int,
     seed: tuple[int, ...],
-) -> Attempts:
-    """Play the policy from ``start``; attempt k draws from ``(*seed, k)``. Only actions are kept."""
+) -> tuple[list[Array] | None, int]:
+    """Play the policy from ``start``; attempt k draws from ``(*seed, k)``.
+
+    Returns the actions of the shortest success, the first of equally short ones, and the number of successes.
+    """
     best: list[Array] | None = None
     succeeded = 0
     for number in range(attempts):
@@ -107,7 +101,7 @@ def attempt(
         succeeded += done
         if done and (best is None or len(actions) < len(best)):
             best = actions
-    return Attempts(best, succeeded)
+    return best, succeeded
 
 
 def play_again(env: Env, codec: Codec, start: State, actions: list[Array], success: SuccessOf) -> Trajectory:

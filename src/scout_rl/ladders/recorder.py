@@ -12,7 +12,7 @@ import gymnasium
 import numpy as np
 
 from scout_rl.codecs import codec_for
-from scout_rl.codecs.codec import Codec, Env, State
+from scout_rl.codecs.codec import Codec, Env, State, goal_of
 from scout_rl.codecs.compare import flatten
 from scout_rl.files.archive import Array
 from scout_rl.files.refusal import Refusal
@@ -113,7 +113,7 @@ class _Episode:
     def trajectory(self, codec: Codec, terminated: bool, truncated: bool) -> Trajectory:
         desired = self.desired
         if desired is None and self.achieved:
-            goal = getattr(codec, "goal", lambda state: None)(self.states[0])
+            goal = goal_of(codec, self.states[0])
             desired = goal if goal is not None and goal.shape == self.achieved[0].shape else None
         names = self.observations[0] if self.observations else {}
         return Trajectory(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.codecs import codec_for
-from scout_rl.codecs.codec import Codec, Env, State, is_made
+from scout_rl.codecs.codec import Codec, Env, State, goal_of, is_made
 from scout_rl.codecs.compare import difference
 from scout_rl.codecs.playback import play, play_state, sample_actions
 from scout_rl.files.archive import Array
@@ -135,127 +135,100 @@ def validate(
     is_ours = not is_made(env)
     env = env() if is_ours else env
     env.reset(seed=seed)
-    checks = _Checks(env, codec if codec is not None else codec_for(env), horizon, seed)
+    codec = codec if codec is not None else codec_for(env)
     held = range(1, ladder.n_levels) if held_levels is None else held_levels
-    goal_of = [_usual_goal(checks.codec, levels) for levels in ladder.cells] if goals is None else goals
-    states = {
-        (context, level, sample): state
-        for context, levels in enumerate(ladder.cells)
-        for level, samples in enumerate(levels)
-        for sample, state in enumerate(samples)
-    }
-    places, every = np.array(list(states)), list(states.values())
+    actions = sample_actions(env, seed, horizon)
 
-    def broken(place: NDArray[np.int64], state: State) -> Iterator[Finding]:
-        return ((0, reason) for reason in checks.broken(state, goal_of[place[0, 0]]))
+    def unfit(state: State, level: int) -> Iterator[str]:
+        codec.set_state(env, state)
+        if inside is not None and not inside(env):
+            yield "out of bounds"
+        if level in held and holds is not None:
+            yield from _dropped(env, codec, state, holds, settle)
+        if level == 0 and _already_success(env, codec, state, success):
+            yield "a level-0 start that is already a success"
 
-    def unfit(place: NDArray[np.int64], state: State) -> Iterator[Finding]:
-        level = int(place[0, 1])
-        reasons = checks.outside(state, inside)
-        reasons += checks.dropped(state, holds, settle) if level in held else []
-        reasons += checks.already_success(state, success) if level == 0 else []
-        return ((0, reason) for reason in reasons)
-
-    # One state at a time, since there is one environment.
-    problems = inspect(places, lambda rows: every[rows[0]], [[broken], [unfit]], 1)
-    warnings = [w for context, levels in enumerate(ladder.cells) for w in _neighbours(checks.codec, context, levels)]
+    problems: list[Problem] = []
+    warnings: list[str] = []
+    for context, levels in enumerate(ladder.cells):
+        goal = _usual_goal(codec, levels) if goals is None else goals[context]
+        for level, states in enumerate(levels):
+            for sample, state in enumerate(states):
+                reasons = list(_broken(env, codec, state, goal, actions, seed + 1)) or unfit(state, level)
+                problems += [Problem(context, level, sample, reason) for reason in reasons]
+        warnings += _neighbours(codec, context, levels)
     if is_ours:
         env.close()
-    return Report(ladder.n_contexts * ladder.n_levels, problems, tuple(warnings))
+    return Report(ladder.n_contexts * ladder.n_levels, tuple(problems), tuple(warnings))
 
 
-class _Checks:
-    def __init__(self, env: Env, codec: Codec, horizon: int, seed: int) -> None:
-        self.env, self.codec, self.horizon, self.seed = env, codec, horizon, seed
-        self.actions = sample_actions(env, seed, horizon)
+def _broken(
+    env: Env, codec: Codec, state: State, goal: Array | None, actions: Sequence[Any], other_seed: int
+) -> Iterator[str]:
+    """Reasons that make other checks pointless."""
+    numbers = {name: array for name, array in state.arrays.items() if array.dtype.kind == "f"}
+    not_finite = [name for name, array in numbers.items() if not _finite(name, array)]
+    if not_finite:
+        yield f"not finite: {', '.join(not_finite)}"
+        return
+    try:
+        first = play_state(env, codec, state, actions)
+    except ValueError as error:
+        yield f"cannot be restored: {error}"
+        return
+    if not all(np.isfinite(a).all() for a in first.values() if a.dtype.kind == "f"):
+        yield f"not finite within {len(actions)} steps"
+    play(env, env.reset(seed=other_seed), actions[:2])
+    again = difference(first, play_state(env, codec, state, actions))
+    if again is not None:
+        yield f"two restores differ: step {again}"
+    carried = goal_of(codec, state)
+    if goal is not None and carried is not None and not np.array_equal(carried, goal):
+        yield "carries the goal of another context"
 
-    def broken(self, state: State, goal: Array | None) -> Iterator[str]:
-        """Reasons that make other checks pointless."""
-        not_finite = [name for name, array in state.arrays.items() if not _finite(name, array)]
-        if not_finite:
-            yield f"not finite: {', '.join(not_finite)}"
+
+def _dropped(
+    env: Env, codec: Codec, state: State, holds: Callable[[Env], bool], settle: Sequence[Any]
+) -> Iterator[str]:
+    codec.set_state(env, state)
+    if not holds(env):
+        yield "does not hold at the start"
+        return
+    for number, action in enumerate(settle, start=1):
+        env.step(action)
+        if not holds(env):
+            yield f"does not hold: dropped after {number} settling steps"
             return
-        try:
-            first = play_state(self.env, self.codec, state, self.actions)
-        except ValueError as error:
-            yield f"cannot be restored: {error}"
-            return
-        if not all(np.isfinite(a).all() for a in first.values() if a.dtype.kind == "f"):
-            yield f"not finite within {self.horizon} steps"
-        play(self.env, self.env.reset(seed=self.seed + 1), self.actions[:2])
-        again = difference(first, play_state(self.env, self.codec, state, self.actions))
-        if again is not None:
-            yield f"two restores differ: step {again}"
-        carried = getattr(self.codec, "goal", lambda state: None)(state)
-        if goal is not None and carried is not None and not np.array_equal(carried, goal):
-            yield "carries the goal of another context"
-
-    def outside(self, state: State, inside: Callable[[Env], bool] | None) -> list[str]:
-        self.codec.set_state(self.env, state)
-        return [] if inside is None or inside(self.env) else ["out of bounds"]
-
-    def dropped(self, state: State, holds: Callable[[Env], bool] | None, settle: Sequence[Any]) -> list[str]:
-        if holds is None:
-            return []
-        self.codec.set_state(self.env, state)
-        if not holds(self.env):
-            return ["does not hold at the start"]
-        for number, action in enumerate(settle, start=1):
-            self.env.step(action)
-            if not holds(self.env):
-                return [f"does not hold: dropped after {number} settling steps"]
-        return []
-
-    def already_success(self, state: State, success: Success | None) -> list[str]:
-        """By the restored info, the goal environment's own test, or one step that does nothing."""
-        observation, info = self.codec.set_state(self.env, state)
-        base = self.env.unwrapped
-        own_test = getattr(base, "_is_success", None)
-        read = success_reader(success, self.env)
-        if callable(success) or any(key in info for key in _keys(success)):
-            succeeded = read(observation, 0.0, False, False, info)
-        elif own_test is not None and isinstance(observation, dict):
-            succeeded = bool(own_test(observation["achieved_goal"], observation["desired_goal"]))
-        else:
-            still = _do_nothing(self.env.action_space)
-            if still is None:
-                return []
-            observation, reward, terminated, truncated, info = self.env.step(still)
-            if not any(key in info for key in _keys(success)):
-                return []
-            succeeded = read(observation, float(reward), terminated, truncated, info)
-        return ["a level-0 start that is already a success"] if succeeded else []
 
 
-def _keys(success: Success | None) -> tuple[str, ...]:
-    return (success,) if isinstance(success, str) else SUCCESS_KEYS
-
-
-def _do_nothing(space: Any) -> Any | None:
-    """The zero action of a continuous space that has one."""
-    if type(space).__name__ != "Box" or not space.contains(np.zeros(space.shape, dtype=space.dtype)):
-        return None
-    return np.zeros(space.shape, dtype=space.dtype)
+def _already_success(env: Env, codec: Codec, state: State, success: Success | None) -> bool:
+    """By the restored info, the goal environment's own test, or one step that does nothing."""
+    observation, info = codec.set_state(env, state)
+    own_test, space = getattr(env.unwrapped, "_is_success", None), env.action_space
+    read = success_reader(success, env)
+    keys = {success} if isinstance(success, str) else set(SUCCESS_KEYS)
+    if callable(success) or keys & info.keys():
+        return read(observation, 0.0, False, False, info)
+    if own_test is not None and isinstance(observation, dict):
+        return bool(own_test(observation["achieved_goal"], observation["desired_goal"]))
+    still = np.zeros(space.shape, dtype=space.dtype) if type(space).__name__ == "Box" else None
+    if still is None or not space.contains(still):
+        return False
+    observation, reward, terminated, truncated, info = env.step(still)
+    return bool(keys & info.keys()) and read(observation, float(reward), terminated, truncated, info)
 
 
 def _finite(name: str, array: Array) -> bool:
-    if array.dtype.kind != "f":
-        return True
     # Attributes and models may hold infinite limits on purpose, but never a NaN.
-    if name.startswith(("attributes/", "model/")):
-        return not bool(np.isnan(array).any())
-    return bool(np.isfinite(array).all())
+    wrong = np.isnan(array) if name.startswith(("attributes/", "model/")) else ~np.isfinite(array)
+    return not wrong.any()
 
 
 def _usual_goal(codec: Codec, levels: Sequence[Sequence[State]]) -> Array | None:
     """The goal of most states of a context; of equally frequent ones, the lower level's."""
-    goal_of: Callable[[State], Array | None] = getattr(codec, "goal", lambda state: None)
-    goals = [goal for states in levels for state in states if (goal := goal_of(state)) is not None]
-    if not goals:
-        return None
+    goals = [goal for states in levels for state in states if (goal := goal_of(codec, state)) is not None]
     votes = Counter(goal.tobytes() for goal in goals)
-    winner = max(votes.values())
-    return next(goal for goal in goals if votes[goal.tobytes()] == winner)
+    return max(goals, key=lambda goal: votes[goal.tobytes()], default=None)
 
 
 def _neighbours(codec: Codec, context: int, levels: Sequence[Sequence[State]]) -> Iterator[str]:

@@ -123,13 +123,7 @@ def _parse(path: Path, content: bytes) -> CompactRun:
     if note.get("compact_schema") != SCHEMA:
         raise Refusal(f"{path} has compact schema {note.get('compact_schema')!r}, this version reads {SCHEMA}")
     check_run(note["run"])
-    run = _run(arrays, note)
-    _require_consistent(run)
-    return run
-
-
-def _run(arrays: dict[str, NDArray[Any]], note: dict[str, Any]) -> CompactRun:
-    return CompactRun(
+    run = CompactRun(
         about=note["run"],
         context=arrays["context"],
         level=arrays["level"],
@@ -143,6 +137,8 @@ def _run(arrays: dict[str, NDArray[Any]], note: dict[str, Any]) -> CompactRun:
         seconds=note["seconds"],
         ladder=note.get("ladder"),
     )
+    _require_consistent(run)
+    return run
 
 
 def _require_consistent(run: CompactRun) -> None:

@@ -74,14 +74,16 @@ def build(wanted: Wanted, say: Say) -> Built:
     for number, run in enumerate(runs):
         if len(building.left()):
             # All contexts, not only those that are left: the attempts of a run must not depend on other runs.
-            attempts = attempt_all(building.simulator, building.targets, run.policy)
-            succeeded[number] = attempts.succeeded
+            solutions = attempt_all(building.simulator, building.targets, run.policy)
+            succeeded[number] = [len(successes) for successes in solutions]
             for rank in range(ATTEMPTS):
-                solved = {int(x): a[rank] for x in building.left() if len(a := attempts.solutions[x]) > rank}
-                building.take(number, solved, run.name)
+                taken = {int(x): a[rank] for x in building.left() if len(a := solutions[x]) > rank}
+                building.take(number, taken, run.name)
     left = building.left()
     if len(left):
-        building.take(len(runs), building.solve(left), SOLVER, must_do=True)
+        targets = {name: array[left] for name, array in building.targets.items()}
+        solved = zip(left.tolist(), wanted.family.solutions(targets), strict=True)
+        building.take(len(runs), {x: solution.actions for x, solution in solved}, SOLVER, must_do=True)
     sources = Sources(
         names=(*(run.name for run in runs), SOLVER),
         assisted=(*(run.assisted for run in runs), True),
@@ -107,11 +109,6 @@ class _Building:
     def left(self) -> NDArray[np.int64]:
         """The contexts that no source has filled."""
         return np.flatnonzero(self.source_of < 0)
-
-    def solve(self, rows: NDArray[np.int64]) -> dict[int, NDArray[Any]]:
-        """The actions of the solver in those contexts."""
-        solutions = self.family.solutions({name: array[rows] for name, array in self.targets.items()})
-        return {int(x): solution.actions for x, solution in zip(rows, solutions, strict=True)}
 
     def take(self, source: int, solved: dict[int, NDArray[Any]], name: str, *, must_do: bool = False) -> None:
         """Fill the contexts in ``solved`` from their actions, if the states on the way are valid starts."""
@@ -144,29 +141,20 @@ class _Building:
         return starts
 
 
-class Attempts(NamedTuple):
-    """The successes of one policy."""
-
-    solutions: list[list[Array]]
-    """By start: the actions [T, ...] of its successes, the shortest first; of equally short ones the earlier first."""
-
-    @property
-    def succeeded(self) -> NDArray[np.int64]:
-        """[n]: how many attempts succeeded."""
-        return np.array([len(successes) for successes in self.solutions])
-
-
 def attempt_all(
     simulator: BatchSimulator, starts: Mapping[str, Array], policy: Policy, attempts: int = ATTEMPTS
-) -> Attempts:
-    """Play the policy from starts [n, ...] as one batch; attempt k draws from (KEY, k, step)."""
+) -> list[list[Array]]:
+    """Play the policy from starts [n, ...] as one batch; attempt k draws from (KEY, k, step).
+
+    Returns by start the actions [T, ...] of its successes, the shortest first; of equally short ones the earlier first.
+    """
     n = len(next(iter(starts.values())))
     solutions: list[list[Array]] = [[] for _ in range(n)]
     for number in range(attempts):
         actions, length = _attempt(simulator, starts, policy, jax.random.fold_in(jax.random.key(KEY), number))
         for i in map(int, np.flatnonzero(length)):
             solutions[i].append(actions[: length[i], i].copy())
-    return Attempts([sorted(successes, key=len) for successes in solutions])
+    return [sorted(successes, key=len) for successes in solutions]
 
 
 _key_of_step = jax.jit(jax.random.fold_in)
