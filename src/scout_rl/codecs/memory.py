@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from scout_rl.codecs.attributes import check_class
 from scout_rl.codecs.kinds import (
     BUILT_IN_METHODS,
     SKIPPED,
@@ -27,7 +28,6 @@ from scout_rl.codecs.kinds import (
     is_constant,
     memory_owner,
 )
-from scout_rl.codecs.restoring import check_class
 from scout_rl.files.archive import Array
 from scout_rl.files.refusal import Refusal
 

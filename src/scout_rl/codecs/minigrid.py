@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from scout_rl.codecs.attributes import Capture
+from scout_rl.codecs.attributes import Capture, Restore
 from scout_rl.codecs.codec import Env, Start, State
 from scout_rl.codecs.kinds import own_packages
 from scout_rl.codecs.object_codec import ObjectCodec, descends_from
-from scout_rl.codecs.restoring import Restore
 from scout_rl.files.archive import Array
 from scout_rl.files.refusal import Refusal
 

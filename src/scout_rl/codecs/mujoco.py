@@ -15,12 +15,11 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from scout_rl.codecs.attributes import Capture
+from scout_rl.codecs.attributes import Capture, Restore
 from scout_rl.codecs.codec import Env, Start, State
 from scout_rl.codecs.kinds import is_env, own_packages
 from scout_rl.codecs.mujoco_state import MODEL_FIELDS, OPTION_FIELDS, STATE_FIELDS, model_identity
 from scout_rl.codecs.object_codec import ObjectCodec
-from scout_rl.codecs.restoring import Restore
 from scout_rl.files.archive import Array
 from scout_rl.files.refusal import Refusal
 

@@ -144,11 +144,6 @@ def gathered(outcomes: Sequence[Outcome]) -> Outcomes:
     )
 
 
-def joined(first: Outcomes, second: Outcomes) -> Outcomes:
-    """The outcomes of both, in order."""
-    return Outcomes(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
-
-
 def row(window: int, outcomes: Outcomes) -> dict[str, Any]:
     """The window's row in the records."""
     return {

@@ -109,7 +109,8 @@ class Curriculum:
         """Close a window with these outcomes; return the moves. The cells need not be the assigned ones."""
         checked = outcome_checks.check(self, cells, success, signal)
         if self._waiting:
-            checked = outcome_checks.joined(outcome_checks.gathered(self._waiting), checked)
+            pairs = zip(outcome_checks.gathered(self._waiting), checked, strict=True)
+            checked = Outcomes(*(np.concatenate(pair) for pair in pairs))
         return self._close(checked)
 
     def record(self, context: int, level: int, success: Any, signal: float | None = None) -> list[Event]:

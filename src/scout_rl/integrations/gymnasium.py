@@ -20,11 +20,11 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scout_rl.codecs.codec import Codec
+from scout_rl.codecs.codec import Codec, Start
 from scout_rl.curriculum import Curriculum
 from scout_rl.files.refusal import Refusal
 from scout_rl.integrations.assignments import Assignments, Elsewhere, Ticket
-from scout_rl.integrations.starts import Start, check_shape, reset_operator
+from scout_rl.integrations.starts import check_shape, reset_operator
 from scout_rl.ladders.success import ARGUMENTS, Success, binary, check_success, source_of
 from scout_rl.rules.rule import require
 
@@ -57,7 +57,7 @@ class _CellEnv(gym.Wrapper):  # type: ignore[misc]
         raise NotImplementedError
 
     def _finished(self, ticket: Ticket, success: bool) -> None:
-        raise NotImplementedError
+        """Take the outcome; an evaluation moves nothing."""
 
     def _tags(self, ticket: Ticket) -> dict[str, Any]:
         return {CONTEXT: ticket.context, LEVEL: ticket.level}
@@ -206,9 +206,6 @@ class TargetEnv(_CellEnv):
         context = self.scout_contexts[self._position % len(self.scout_contexts)]
         self._position += 1
         return Ticket(self._position - 1, context, 0, 0)
-
-    def _finished(self, ticket: Ticket, success: bool) -> None:
-        """Evaluation moves nothing."""
 
 
 def check_rule(curriculum: Curriculum) -> None:

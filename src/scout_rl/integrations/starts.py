@@ -7,13 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from scout_rl.codecs import codec_for
-from scout_rl.codecs.codec import Codec
+from scout_rl.codecs.codec import Codec, Start
 from scout_rl.curriculum import Curriculum
 from scout_rl.ladders.ladder import Ladder
 from scout_rl.rules.rule import require
 
-Start = tuple[Any, dict[str, Any]]
-"""What ``reset()`` returns: observation and info."""
 ResetTo = Callable[[Any, int, int], Start]
 """``reset_to(env, context, level)`` starts an episode from that cell and returns observation and info."""
 

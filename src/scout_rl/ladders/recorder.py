@@ -47,7 +47,11 @@ class Recorder(gymnasium.Wrapper):  # type: ignore[misc]
         self._achieved = achieved
         self._keeps_observations = observations
         self._only_successes = only_successes
-        self._episode: _Episode | None = None
+        self._seed: int | None = None
+        self._seen: list[tuple[State, Array | None, Array | None, dict[str, Array]]] = []
+        """Of every state of the episode: state, achieved goal, desired goal, observations."""
+        self._steps: list[tuple[Array, float, bool]] = []
+        """Of every step: action, reward, success."""
 
     @property
     def codec(self) -> Codec:
@@ -59,18 +63,17 @@ class Recorder(gymnasium.Wrapper):  # type: ignore[misc]
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         """Reset and begin a trajectory; an unfinished one is dropped."""
         observation, info = self.env.reset(seed=seed, options=options)
-        self._episode = _Episode(seed)
+        self._seed, self._seen, self._steps = seed, [], []
         self._see(observation)
         return observation, info
 
     def step(self, action: Any) -> Any:
         """Step and record; the end of the episode finishes the trajectory."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        if self._episode is None:
+        if not self._seen:
             raise Refusal("reset the Recorder before stepping it.")
-        self._episode.actions.append(np.array(action))
-        self._episode.rewards.append(float(reward))
-        self._episode.success.append(self._success(observation, float(reward), terminated, truncated, info))
+        succeeded = self._success(observation, float(reward), terminated, truncated, info)
+        self._steps.append((np.array(action), float(reward), succeeded))
         self._see(observation)
         if terminated or truncated:
             self.finish(terminated=bool(terminated), truncated=bool(truncated))
@@ -78,53 +81,36 @@ class Recorder(gymnasium.Wrapper):  # type: ignore[misc]
 
     def finish(self, *, terminated: bool = False, truncated: bool = True) -> Trajectory:
         """Finish and keep the current trajectory, also before the episode's end."""
-        if self._episode is None or not self._episode.actions:
+        if not self._steps:
             raise Refusal("there is no step to keep: reset the Recorder and step it first.")
-        trajectory = self._episode.trajectory(self.codec, terminated, truncated)
+        states, achieved, desired, observed = zip(*self._seen, strict=True)
+        actions, rewards, success = zip(*self._steps, strict=True)
+        goal = desired[-1]
+        if goal is None and achieved[0] is not None:
+            goal = goal_of(self.codec, states[0])
+            goal = goal if goal is not None and goal.shape == achieved[0].shape else None
+        trajectory = Trajectory(
+            states=states,
+            actions=np.stack(actions),
+            rewards=np.array(rewards),
+            success=np.array(success, dtype=bool),
+            achieved=None if achieved[0] is None else np.stack(achieved),
+            desired=goal,
+            observations={name: np.stack([named[name] for named in observed]) for name in observed[0]},
+            terminated=terminated,
+            truncated=truncated,
+            seed=self._seed,
+        )
         if not self._only_successes or trajectory.first_success is not None:
             self.trajectories.append(trajectory)
-        self._episode = None
+        self._seen, self._steps = [], []
         return trajectory
 
     def _see(self, observation: Any) -> None:
-        episode = self._episode
-        assert episode is not None
-        episode.states.append(self.codec.get_state(self.env))
+        achieved = desired = None
         if self._achieved is not None:
-            episode.achieved.append(np.array(self._achieved(observation), dtype=np.float64))
+            achieved = np.array(self._achieved(observation), dtype=np.float64)
         elif isinstance(observation, dict) and isinstance(observation.get("achieved_goal"), np.ndarray):
-            episode.achieved.append(observation["achieved_goal"].copy())
-            episode.desired = np.array(observation["desired_goal"])
-        if self._keeps_observations:
-            episode.observations.append({n: a.copy() for n, a in flatten(observation).items()})
-
-
-class _Episode:
-    def __init__(self, seed: int | None) -> None:
-        self.seed = seed
-        self.states: list[State] = []
-        self.actions: list[Array] = []
-        self.rewards: list[float] = []
-        self.success: list[bool] = []
-        self.achieved: list[Array] = []
-        self.desired: Array | None = None
-        self.observations: list[dict[str, Array]] = []
-
-    def trajectory(self, codec: Codec, terminated: bool, truncated: bool) -> Trajectory:
-        desired = self.desired
-        if desired is None and self.achieved:
-            goal = goal_of(codec, self.states[0])
-            desired = goal if goal is not None and goal.shape == self.achieved[0].shape else None
-        names = self.observations[0] if self.observations else {}
-        return Trajectory(
-            states=tuple(self.states),
-            actions=np.stack(self.actions),
-            rewards=np.array(self.rewards),
-            success=np.array(self.success, dtype=bool),
-            achieved=np.stack(self.achieved) if self.achieved else None,
-            desired=desired,
-            observations={name: np.stack([o[name] for o in self.observations]) for name in names},
-            terminated=terminated,
-            truncated=truncated,
-            seed=self.seed,
-        )
+            achieved, desired = observation["achieved_goal"].copy(), np.array(observation["desired_goal"])
+        named = {n: a.copy() for n, a in flatten(observation).items()} if self._keeps_observations else {}
+        self._seen.append((self.codec.get_state(self.env), achieved, desired, named))

@@ -17,18 +17,15 @@ from scout_rl.bench.families.family import BatchSimulator, Family, States, Stock
 from scout_rl.bench.ladders import SOURCES, Source
 from scout_rl.bench.settings.bank import BankPart
 from scout_rl.bench.settings.settings import Setting
-from scout_rl.ladders.validate import Finding, Report, inspect, where
+from scout_rl.ladders.validate import Finding, Problem, Report, where
 
 UNSOLVED = -1
 Actions = Sequence[NDArray[Any] | None]
 """By cell: the solver's actions; None if there is no solution."""
 
 
-class Step(NamedTuple):
-    """What a policy would see after a step of a cell's solution."""
-
-    observation: NDArray[Any]
-    success: bool
+Step = tuple[NDArray[Any], bool]
+"""What a policy would see after a step of a cell's solution: observation and success."""
 
 
 class Checked(NamedTuple):
@@ -64,7 +61,7 @@ def check(
     solutions, unsolved = _solve(family, starts)
     remaining = np.array([UNSOLVED if a is None else len(a) for a in solutions]).reshape(shape)
 
-    def findings(places: NDArray[np.int64], states: States) -> Iterator[Finding]:
+    def findings() -> Iterator[Finding]:
         if family.discrete or not source.from_runs:
             yield from unsolved
         if family.discrete:
@@ -73,17 +70,16 @@ def check(
             for name, array in family.target_starts(contexts).items():
                 differs = (ladder[name] != array[:, None]).reshape(*shape, -1).any(axis=-1)
                 yield from where((differs & (np.arange(shape[1]) == 0)).ravel(), f"{name} is not the target start's")
-            traces = _traces(simulator, states, solutions)
-            yield from _restored(simulator, states, solutions, traces)
+            traces = _traces(simulator, starts, solutions)
+            yield from _restored(simulator, starts, solutions, traces)
             for row in range(shape[0]):
                 cells = range(row * shape[1], (row + 1) * shape[1])
                 env = family.stock_env(setting, {name: array[row] for name, array in contexts.items()})
-                yield from _in_stock(env, cells, states, solutions, traces)
+                yield from _in_stock(env, cells, starts, solutions, traces)
                 tick()
 
     report = family.check_ladder(contexts, ladder, by_hand=source.by_hand)
-    places = np.array([(context, level, 0) for context, level in np.ndindex(*shape)])
-    problems = report.problems + inspect(places, lambda rows: starts, [[findings]], len(places))
+    problems = [*report.problems, *(Problem(i // shape[1], i % shape[1], 0, reason) for i, reason in findings())]
     ordered = tuple(sorted(problems, key=lambda problem: problem[:3]))
     return Checked(remaining, Report(report.n_cells, ordered, report.warnings))
 
@@ -119,7 +115,7 @@ def _traces(simulator: BatchSimulator, starts: States, solutions: Actions) -> li
     actions = [np.zeros(0, dtype=int) if a is None else a for a in solutions]
     state = simulator.reset_to(starts)
     observation = np.asarray(simulator.observe(state))
-    traces = [[Step(observation[i], False)] for i in range(len(actions))]
+    traces: list[list[Step]] = [[(observation[i], False)] for i in range(len(actions))]
     still = next((a[:1] for a in actions if len(a)), np.zeros(1, dtype=int))
     for t in range(max(len(a) for a in actions)):
         batch_actions = np.concatenate([a[t : t + 1] if t < len(a) else still for a in actions])
@@ -127,7 +123,7 @@ def _traces(simulator: BatchSimulator, starts: States, solutions: Actions) -> li
         observation, success = np.asarray(result.observation), np.asarray(result.success)
         for i, a in enumerate(actions):
             if t < len(a):
-                traces[i].append(Step(observation[i], bool(success[i])))
+                traces[i].append((observation[i], bool(success[i])))
     return traces
 
 
@@ -146,7 +142,7 @@ def _restored(
         at = _parting(traces[i], again[i])
         if at is not None:
             yield i, f"two restores in the simulator differ at step {at}"
-        succeeds = [step.success for step in traces[i][1:]]
+        succeeds = [success for _, success in traces[i][1:]]
         if succeeds and (any(succeeds[:-1]) or not succeeds[-1]):
             yield i, "the solver's actions do not end with the first success"
 
@@ -165,13 +161,13 @@ def _in_stock(
         if actions is None:
             continue
         state = {name: array[i] for name, array in starts.items()}
-        trace = [Step(env.restore(state), False)]
+        trace: list[Step] = [(env.restore(state), False)]
         if i == cells[0] and i not in first and env.is_success():
             yield i, "a target start that is a success already"
         changed = [name for name, array in env.state().items() if not np.array_equal(array, state[name])]
         for action in actions:
             result = env.step(action)
-            trace.append(Step(result.observation, result.success))
+            trace.append((result.observation, result.success))
         if i in first:
             at = _parting(first[i], trace)
             if at is not None:
@@ -187,7 +183,5 @@ def _in_stock(
 
 def _parting(a: Sequence[Step], b: Sequence[Step]) -> int | None:
     """The first step after which two traces differ."""
-    for t, (x, y) in enumerate(zip(a, b, strict=True)):
-        if x.success != y.success or not np.array_equal(x.observation, y.observation):
-            return t
-    return None
+    pairs = enumerate(zip(a, b, strict=True))
+    return next((t for t, (x, y) in pairs if x[1] != y[1] or not np.array_equal(x[0], y[0])), None)
