@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from scout_rl.codecs.kinds import SKIPPED, attributes_of, class_name, is_constant, is_env, memory_owner
+from scout_rl.codecs.kinds import SKIPPED, attributes_of, class_name, is_constant, is_env, memory_owner, own_packages
 from scout_rl.files.archive import Array
 from scout_rl.files.refusal import Refusal
 
@@ -32,14 +32,14 @@ class Capture:
 
     ``value`` is the JSON part, ``arrays`` the numbers, and ``left_out`` names what could not be captured.
     ``replace`` overrides attributes of the root, such as time counters. ``labels`` names objects that the caller
-    stores: they become references by that label.
+    stores: they become references by that label. ``packages`` are by default those of the root's class.
     """
 
     def __init__(
         self,
         root: Any,
         *,
-        packages: Iterable[str],
+        packages: Iterable[str] | None = None,
         skip: Iterable[str] = (),
         replace: Mapping[str, Any] | None = None,
         labels: Mapping[int, str] | None = None,
@@ -47,7 +47,7 @@ class Capture:
     ) -> None:
         self.arrays: dict[str, Array] = {}
         self.left_out: list[str] = []
-        self._packages = frozenset(packages)
+        self._packages = own_packages(root) if packages is None else frozenset(packages)
         self._skip = SKIPPED | frozenset(skip)
         self._labels = labels or {}
         self._places: dict[int, tuple[str, Any]] = {id(root): ("", root)}
@@ -148,14 +148,11 @@ class Restore:
         value: Mapping[str, Any],
         arrays: Mapping[str, Array],
         *,
-        packages: Iterable[str],
         generators: bool = True,
         label: Callable[[str], Any] | None = None,
     ) -> None:
         self._root, self._value, self._arrays = root, value, arrays
-        self._packages = frozenset(packages)
-        self._generators = generators
-        self._label = label
+        self._generators, self._label = generators, label
         self._objects: dict[str, Any] = {"": root}
         """The restored objects by their place."""
         self.extra = {name: self._decode(encoded) for name, encoded in value["extra"].items()}
@@ -225,7 +222,7 @@ class Restore:
     def _class(self, name: str, place: str) -> Any:
         module, qualname = name.split(":")
         cls: Any = sys.modules.get(module)
-        if module.split(".")[0] not in self._packages or cls is None:
+        if module.split(".")[0] not in own_packages(self._root) or cls is None:
             raise Refusal(f"{place} is a {qualname} of {module!r}, which is no package of this environment.")
         for part in qualname.split("."):
             cls = getattr(cls, part)

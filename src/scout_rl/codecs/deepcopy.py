@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from scout_rl.codecs.attributes import Capture, Restore
+from scout_rl.codecs.attributes import Capture
 from scout_rl.codecs.codec import Env, Start, State
-from scout_rl.codecs.kinds import own_packages
 from scout_rl.codecs.memory import Memory
 from scout_rl.codecs.object_codec import ObjectCodec
 from scout_rl.files.refusal import Refusal
@@ -37,20 +36,13 @@ class DeepcopyCodec(ObjectCodec):
 
     ``observe(base_env)`` returns the observation; without it the usual method names are tried.
     ``counters`` names attributes that count the episode's steps and restart at 0.
-    ``packages`` names further packages whose objects belong to the state.
     """
 
     key = "deepcopy"
 
-    def __init__(
-        self,
-        observe: Callable[[Env], Any] | None = None,
-        counters: Iterable[str] = (),
-        packages: Iterable[str] = (),
-    ) -> None:
+    def __init__(self, observe: Callable[[Env], Any] | None = None, counters: Iterable[str] = ()) -> None:
         self._observe = observe
         self._counters = tuple(counters)
-        self._packages = frozenset(packages)
 
     @staticmethod
     def fits(env: Env) -> bool:
@@ -78,13 +70,6 @@ class DeepcopyCodec(ObjectCodec):
         self._restore_attributes(base, state, generators)  # observing may draw noise or remember a frame
         return observation, info
 
-    def _restore_attributes(self, base: Env, state: State, generators: bool) -> None:
-        if state.memory is not None:
-            state.memory.restore(base, generators=generators)
-        else:
-            packages = own_packages(base) | self._packages
-            Restore(base, *state.attributes, packages=packages, generators=generators).attributes()
-
     def left_out(self, env: Env) -> list[str]:
         """The first attribute that cannot be copied, if any."""
         base = env.unwrapped
@@ -96,7 +81,7 @@ class DeepcopyCodec(ObjectCodec):
         return []
 
     def _capture(self, base: Env) -> Capture:
-        return Capture(base, packages=own_packages(base) | self._packages, replace=self._zeros(base))
+        return Capture(base, replace=self._zeros(base))
 
     def _zeros(self, base: Env) -> dict[str, int]:
         for name in self._counters:

@@ -13,7 +13,6 @@ import numpy as np
 
 from scout_rl.codecs.attributes import Capture, Restore
 from scout_rl.codecs.codec import Env, Start, State
-from scout_rl.codecs.kinds import own_packages
 from scout_rl.codecs.object_codec import ObjectCodec, descends_from
 from scout_rl.files.archive import Array
 from scout_rl.files.refusal import Refusal
@@ -66,7 +65,6 @@ class MiniGridCodec(ObjectCodec):
         restored = Restore(
             base,
             *state.attributes,
-            packages=own_packages(base),
             generators=generators,
             label=lambda label: grid.grid[int(label.removeprefix("cell:"))],
         )
@@ -93,7 +91,6 @@ class MiniGridCodec(ObjectCodec):
         plain, special = _cells(base)
         return Capture(
             base,
-            packages=own_packages(base),
             skip=STORED_APART,
             labels=plain,
             extra={"cells": special, "carrying": base.carrying},

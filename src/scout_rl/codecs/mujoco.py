@@ -15,9 +15,9 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from scout_rl.codecs.attributes import Capture, Restore
+from scout_rl.codecs.attributes import Capture
 from scout_rl.codecs.codec import Env, Start, State
-from scout_rl.codecs.kinds import is_env, own_packages
+from scout_rl.codecs.kinds import is_env
 from scout_rl.codecs.mujoco_state import MODEL_FIELDS, OPTION_FIELDS, STATE_FIELDS, model_identity
 from scout_rl.codecs.object_codec import ObjectCodec
 from scout_rl.files.archive import Array
@@ -111,10 +111,7 @@ class MujocoCodec(ObjectCodec):
         return dict(get()) if get is not None else {}
 
     def _capture(self, base: Env) -> Capture:
-        return Capture(base, packages=own_packages(base), skip=self.skipped, replace=dict.fromkeys(self.counters, 0))
-
-    def _restore_attributes(self, base: Env, state: State, generators: bool) -> None:
-        Restore(base, *state.attributes, packages=own_packages(base), generators=generators).attributes()
+        return Capture(base, skip=self.skipped, replace=dict.fromkeys(self.counters, 0))
 
 
 def simulations(base: Env) -> list[tuple[Any, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scout_rl.codecs.attributes import Capture
+from scout_rl.codecs.attributes import Capture, Restore
 from scout_rl.codecs.codec import Env, Start, State, installed, restart
 from scout_rl.files.archive import Array, pack_json
 from scout_rl.files.refusal import Refusal
@@ -58,6 +58,12 @@ class ObjectCodec:
 
     def _capture(self, base: Env) -> Capture:
         raise NotImplementedError
+
+    def _restore_attributes(self, base: Env, state: State, generators: bool) -> None:
+        if state.memory is not None:
+            state.memory.restore(base, generators=generators)
+        else:
+            Restore(base, *state.attributes, generators=generators).attributes()
 
     def _state(self, captured: Capture, arrays: Mapping[str, Array], memory: Any = None) -> State:
         attributes = {f"attributes/{name}": array for name, array in captured.arrays.items()}

@@ -32,10 +32,7 @@ class Trial:
         self.originals: list[Playback] = []
         self.restored: list[Playback] = []
         self.stretches: list[Stretch] = []
-        self._roll_out(codec)
-
-    def _roll_out(self, codec: Codec | None) -> None:
-        """Take the states, and record the uninterrupted episode from each."""
+        # Take the states, and record the uninterrupted episode from each.
         with watching(self.env.unwrapped, self.stretches) as begin_stretch:
             start = self.env.reset(seed=self.seed)
             self.reset_form, self.reset_info = flatten(start[0]), start[1]
@@ -71,7 +68,9 @@ class Trial:
         """All checks except the one in a new process."""
         self.restored = [self._play_disturbed(i, 1) for i in range(len(self.states))]
         self._check_round_trip()
-        self._check_restore_twice()
+        parting = self._parting(self._play_disturbed(i, 2) for i in range(len(self.states)))
+        problem = parting and f"state {parting[0]}, step {parting[1]}; {self._blame(parting[0])}"
+        self.add("restore vs restore", problem, f"equal in observation, reward and end over {self.horizon} steps")
         self._check_fresh_env()
         self.checks.append(Check("original", *check_original(self.env, self.codec, self.states, self.stretches)))
         self._check_goal()
@@ -115,11 +114,6 @@ class Trial:
         stays = f"; came later and stay: {', '.join(sorted(later))}" if later else ""
         in_memory = "; only their plain data is compared" if self.in_memory else ""
         self.add("round trip", problem, f"{len(self.states)} states read back unchanged{stays}{in_memory}")
-
-    def _check_restore_twice(self) -> None:
-        parting = self._parting(self._play_disturbed(i, 2) for i in range(len(self.states)))
-        problem = parting and f"state {parting[0]}, step {parting[1]}; {self._blame(parting[0])}"
-        self.add("restore vs restore", problem, f"equal in observation, reward and end over {self.horizon} steps")
 
     def _blame(self, index: int) -> str:
         """Why two restores differ: the wrapper that keeps something, or the arrays of the state."""

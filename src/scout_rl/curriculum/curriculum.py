@@ -174,17 +174,7 @@ class Curriculum:
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue exactly from a ``state_dict``; another rule, shape or version is refused."""
-        restored = snapshot.read(self, state_dict)
-        if self._records is not None:
-            snapshot.check_digest(self._records, restored)
-            self._records.cut(restored.windows)
-            last_evaluation = restored.windows if restored.evaluated is None else restored.evaluated
-            self._records.evaluations.cut(last_evaluation + 1)
-            snapshot.check_records(self._records, restored.windows)
-        self.state, self._waiting, self.windows = restored.state, restored.waiting, restored.windows
-        self.digest, self.evaluated = restored.digest, restored.evaluated
-        self.generator.bit_generator.state = restored.generator
-        self._cumulative = None
+        snapshot.restore(self, state_dict)
 
     def sync(self) -> None:
         """Flush all records to the disk. Call it before you write a checkpoint; `save` does it itself."""

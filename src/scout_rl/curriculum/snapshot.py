@@ -8,7 +8,7 @@ import json
 import os
 import platform
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,19 +28,6 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 _META = "meta.json"
-
-
-class Restored(NamedTuple):
-    """The checked content of a state dict."""
-
-    state: Any
-    waiting: list[outcome_checks.Outcome]
-    windows: int
-    generator: dict[str, Any]
-    digest: str
-    """Empty in state dicts of earlier versions."""
-    evaluated: int | None
-    """Windows closed at the last held-out evaluation; None: there was none."""
 
 
 def config(curriculum: Curriculum) -> dict[str, Any]:
@@ -79,8 +66,8 @@ def take(curriculum: Curriculum) -> dict[str, Any]:
     }
 
 
-def read(curriculum: Curriculum, state_dict: dict[str, Any]) -> Restored:
-    """Check a state dict against the curriculum that will continue from it."""
+def restore(curriculum: Curriculum, state_dict: dict[str, Any]) -> None:
+    """Check a state dict against the curriculum that will continue from it, then cut its records and continue."""
     if not isinstance(state_dict, dict) or "schema" not in state_dict:
         raise Refusal("this is no curriculum's state dict: it has no schema")
     if state_dict["schema"] != SCHEMA:
@@ -100,8 +87,18 @@ def read(curriculum: Curriculum, state_dict: dict[str, Any]) -> Restored:
     evaluated = state_dict.get("evaluated")
     if evaluated is not None and (not isinstance(evaluated, int) or not 0 <= evaluated <= windows):
         raise Refusal(f"the state dict's last evaluation is after window {evaluated!r}, and it has {windows}")
-    digest = str(state_dict.get("digest", ""))
-    return Restored(state, waiting, windows, _generator(state_dict["generator"]), digest, evaluated)
+    digest_then = str(state_dict.get("digest", ""))  # state dicts of earlier versions have none
+    generator = _generator(state_dict["generator"])
+    records = curriculum._records
+    if records is not None:
+        _check_digest(records, windows, digest_then)
+        records.cut(windows)
+        records.evaluations.cut((windows if evaluated is None else evaluated) + 1)
+        check_records(records, windows)
+    curriculum.state, curriculum._waiting, curriculum.windows = state, waiting, windows
+    curriculum.digest, curriculum.evaluated = digest_then, evaluated
+    curriculum.generator.bit_generator.state = generator
+    curriculum._cumulative = None
 
 
 def save(state_dict: dict[str, Any], path: str | os.PathLike[str]) -> None:
@@ -125,14 +122,14 @@ def digest(before: str, context: ArrayLike, level: ArrayLike, success: ArrayLike
     return hashlib.sha256(before.encode() + cells + np.asarray(success, bool).tobytes()).hexdigest()
 
 
-def check_digest(records: RecordWriter, restored: Restored) -> None:
+def _check_digest(records: RecordWriter, windows: int, digest_then: str) -> None:
     """Refuse to cut the records of another run: the outcomes of the checkpoint's windows must have its digest."""
-    if not restored.digest or records.first != 0 or records.windows < restored.windows:
+    if not digest_then or records.first != 0 or records.windows < windows:
         return
     recorded = ""
-    for row in records.rows()[: restored.windows]:
+    for row in records.rows()[:windows]:
         recorded = digest(recorded, row["context"], row["level"], row["success"])
-    if recorded != restored.digest:
+    if recorded != digest_then:
         raise Refusal(
             f"log_dir {records.folder} holds records of another run than the state that is loaded; choose the run's "
             "own folder, or an empty one"

@@ -24,7 +24,7 @@ def test_every_source_starts_every_family_at_the_target(source, key):
         assert ladder[name].shape[:2] == (2, 5)
         assert (ladder[name][:, 0] == array).all()
     assert wanted.family.check_ladder(contexts, ladder, by_hand=SOURCES[source].by_hand).ok
-    file = importlib.import_module(f"scout_rl.bench.ladders.{SOURCES[source].module}")
+    file = importlib.import_module(f"scout_rl.bench.ladders.{source}")
     assert file.made_of(wanted) == file.made_of(wanted)
 
 

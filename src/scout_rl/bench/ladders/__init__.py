@@ -8,11 +8,12 @@ from scout_rl.files.refusal import Refusal
 
 
 class Source(NamedTuple):
-    """A row of the table."""
+    """A row of the table. Its name is that of its file in this folder.
 
-    module: str
-    """Its file in this folder. ``build(wanted, say)`` returns the ladder [contexts, levels, ...] and JSON values about
-    it. ``made_of(wanted)`` returns JSON values that it depends on, besides contexts, levels and family."""
+    ``build(wanted, say)`` in the file returns the ladder [contexts, levels, ...] and JSON values about it.
+    ``made_of(wanted)`` returns JSON values that it depends on, besides contexts, levels and family.
+    """
+
     by_hand: bool = False
     """Whether scaffolds are placed, not taken from an episode. Then they must be at rest."""
     from_runs: bool = False
@@ -20,9 +21,9 @@ class Source(NamedTuple):
 
 
 SOURCES = {
-    "manual": Source("manual", by_hand=True),
-    "solver": Source("solver"),
-    "policy": Source("policy", from_runs=True),
+    "manual": Source(by_hand=True),
+    "solver": Source(),
+    "policy": Source(from_runs=True),
 }
 
 

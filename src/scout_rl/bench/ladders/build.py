@@ -87,7 +87,7 @@ def library_versions(names: Iterable[str]) -> dict[str, str | None]:
 
 
 def _file_of(source: str) -> Any:
-    return importlib.import_module(f"scout_rl.bench.ladders.{SOURCES[source].module}")
+    return importlib.import_module(f"scout_rl.bench.ladders.{source}")
 
 
 def _key(wanted: Wanted, source: str) -> str:
