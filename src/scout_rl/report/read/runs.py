@@ -107,7 +107,7 @@ def _folder(path: Path) -> RunRecord:
     description = read_run(path)
     if not (path / CONFIG).exists() and not (path / WINDOWS).exists():
         # no curriculum yet: its ladder is still being built
-        empty = {"rollouts": _rollouts([]), "frontier": None, "moves": _event_moves([], 0)}
+        empty: dict[str, Any] = {"rollouts": _rollouts([]), "frontier": None, "moves": _event_moves([], 0)}
         return _run(path, "folder", description, _n_labelled(description), 0, **empty)
     records = read_curriculum(path)
     windows = len(records.windows)
