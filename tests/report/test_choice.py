@@ -8,7 +8,7 @@ from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.settings.settings import SETTINGS
 from scout_rl.report.measure.aggregate import aggregate_tables
 from scout_rl.report.measure.comparison import scores
-from scout_rl.report.measure.retention import retention, retention_table, three_ladders
+from scout_rl.report.measure.retention import retention, retention_table
 from tests.report.planted import blocks_of, written
 
 AT = np.arange(0, 121, 20)
@@ -141,7 +141,7 @@ def test_a_share_of_gain_is_of_like_runs(tmp_path, unlike):
 def test_a_share_of_gain_on_another_bank_is_none(tmp_path):
     auto = flat(tmp_path, "doorkey", "scout", 0.5, ladder="solver", about={"bank": "ef" * 32})
     others = flat(tmp_path, "doorkey", "scout", 0.75) + flat(tmp_path, "doorkey", "target", 0.25)
-    assert three_ladders(blocks_of([*auto, *others]), "doorkey", "solver") is None
+    assert retention(blocks_of([*auto, *others]), "doorkey", "solver") is None
 
 
 def test_two_sources_of_a_policy_ladder_are_named(tmp_path):

@@ -122,20 +122,21 @@ def test_the_figure_data(block, block_scores):
     assert curves["anneal"].mean[-1] == pytest.approx(0.2)
     assert curves["scout"].mean[1] == pytest.approx((20 / 40 + 20 / 60) / 2)
     assert curves["scout"].deviation[1] == pytest.approx(np.std([1 / 2, 1 / 3] * 3, ddof=1))
-    dots = {row.label: row for row in figure_data.worst_group_dots(block_scores, np.median)}
-    assert dots["scout"].middle == pytest.approx((area(40) + area(60)) / 2)
-    assert len(dots["random"].values) == 5
-    final = figure_data.final_by_group(block)
-    assert [row.middle for row in final["hard"]] == pytest.approx([1, 0.2, 0.9])
+    drawn = {figure.name: figure.drawn.axes[0] for figure in figures.draw_all(block, block_scores)}
+    seeds, middle, *_, of_random, _ = [line.get_xdata() for line in drawn["worst-auc"].get_lines()]
+    assert middle == pytest.approx([(area(40) + area(60)) / 2] * 2)
+    assert (len(seeds), len(of_random)) == (6, 5)
+    hard = [bar.get_width() for bar in drawn["final"].patches[3:]]
+    assert hard == pytest.approx([1, 0.2, 0.9])
     (frontier,) = figure_data.frontier_bands(block.conditions[0], "frontier_mean")
     assert frontier.mean[0] == 4
     assert frontier.mean[-1] == 0
     assert frontier.mean[frontier.x.tolist().index(11)] == 3.5
     (spread,) = figure_data.frontier_bands(block.conditions[0], "dispersion")
     assert spread.mean[spread.x.tolist().index(11)] == 1
-    masked = {p.label: p for p in figure_data.aggregate_against_worst(block_scores)}
-    assert masked["anneal"].x[0] > masked["anneal"].y[0]
-    assert [p.label for p in figure_data.reversals_against_worst(block_scores)] == ["scout"]
+    masked = {line.get_label(): line for line in drawn["masking"].get_lines()}
+    assert masked["anneal"].get_xdata()[0] > masked["anneal"].get_ydata()[0]
+    assert "reversals" not in drawn  # only SCOUT has a frontier
     assert figure_data.frontier_bands(block.conditions[1], "frontier_mean") == []
 
 

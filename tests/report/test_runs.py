@@ -47,7 +47,7 @@ def test_a_log_dir_is_the_same_but_for_what_it_does_not_know(folder, tmp_path):
     assert np.array_equal(ours.frontier, theirs.frontier)
     assert np.array_equal(ours.moves.window, theirs.moves.window)
     assert theirs.about.kind == "log_dir"
-    assert not summarise(theirs).evaluated
+    assert len(summarise(theirs).at) < 2
     assert theirs.about.finished
 
 

@@ -1,6 +1,7 @@
 """``scout campaign``: every run of a file, on one machine or on a Ray cluster, continued wherever it was stopped."""
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -102,7 +103,8 @@ def carry_out(
     if todo:
         engine = start()
         try:
-            with Board(runs, todo, store, engine.slots, console) as board:
+            board = Board(runs, todo, store, engine.slots, console)
+            with board.live or nullcontext():
                 states = conduct(runs, todo, states, store, engine, results=pack, watch=board.update)
         except KeyboardInterrupt:
             console.print("stopped; the same command continues")

@@ -60,6 +60,7 @@ def demo(
 
 def success_table(folders: list[Path]) -> Table:
     """The report's table of held-out success, without columns that need several seeds."""
+    from scout_rl.commands.grid import grid
     from scout_rl.report.measure.comparison import comparison_table, evaluated, scores
     from scout_rl.report.measure.conditions import group
     from scout_rl.report.measure.metrics import summarise
@@ -69,9 +70,5 @@ def success_table(folders: list[Path]) -> Table:
     table = comparison_table(block, scores(block))
     wanted = BY_GROUP if "worst final" in table.header else OVERALL
     columns = [name for name in table.header if name.startswith(wanted)]
-    shown = Table(title=table.title)
-    for name in columns:
-        shown.add_column(name.removesuffix(" (median)"), justify="left" if name == "rule" else "right")
-    for row in zip(*map(table.column, columns), strict=True):
-        shown.add_row(*row)
-    return shown
+    names = [name.removesuffix(" (median)") for name in columns]
+    return grid(names, zip(*map(table.column, columns), strict=True), title=table.title)

@@ -63,8 +63,7 @@ def evaluate(
     with console.status("held-out contexts"):
         ours = trained_run.evaluate(trained_run.state)
     console.print(_title(trained_run))
-    stock_success, note = None, ""
-    lines: list[str] = []
+    stock_success, lines, note = None, list[str](), ""
     if stock:
         with console.status("the same policy in the stock environment"):
             stock_success, lines, note = _in_stock(trained_run, ours)
@@ -128,7 +127,12 @@ def _compare_with_record(console: Console, run: Trained, ours: Evaluation) -> bo
         return not lost
     recorded = [bool(outcome) for outcome in run.recorded["outcomes"]]
     differ = [i for i, (a, b) in enumerate(zip(ours.outcomes.tolist(), recorded, strict=True)) if a != b]
-    lines = _other_means(run.recorded, ours)
+    stored = {"all contexts": run.recorded["success"], **run.recorded["groups"]}
+    lines = [
+        f"The run recorded a success of {stored[name]} for {name}, and it is {success}."
+        for name, success in {"all contexts": ours.success, **ours.groups}.items()
+        if stored[name] != success
+    ]
     if differ:
         lines.insert(
             0,
@@ -140,17 +144,6 @@ def _compare_with_record(console: Console, run: Trained, ours: Evaluation) -> bo
     if not lines:
         console.print(f"Equal to the run's own evaluation at window {run.window}, context by context.", style="green")
     return not lines
-
-
-def _other_means(recorded: dict[str, Any], ours: Evaluation) -> list[str]:
-    """A sentence for every recorded mean that differs from ours."""
-    stored = {"all contexts": recorded["success"], **recorded["groups"]}
-    new = {"all contexts": ours.success, **ours.groups}
-    return [
-        f"The run recorded a success of {stored[name]} for {name}, and it is {new[name]}."
-        for name in new
-        if stored[name] != new[name]
-    ]
 
 
 def _in_stock(run: Trained, ours: Evaluation) -> tuple[Any, list[str], str]:

@@ -10,11 +10,11 @@ import numpy as np
 import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from scout_rl.bench.ladders import SOURCES, require_ladder
 from scout_rl.bench.settings.settings import Setting
 from scout_rl.bench.settings.settings import setting as setting_of
+from scout_rl.commands.grid import grid
 from scout_rl.files.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -130,19 +130,17 @@ def _show(
         "solver steps that remain, mean (most):",
         highlight=False,
     )
-    table = Table()
-    table.add_column("level")
     columns = {
         f"{group.name} ({int((groups == index).sum())} contexts)": groups == index
         for index, group in enumerate(setting.groups)
         if (groups == index).any()
     }
-    for name in columns:
-        table.add_column(name, justify="right")
-    for level in range(checked.remaining.shape[1]):
-        name = f"{level} (target start)" if level == 0 else str(level)
-        table.add_row(name, *(_steps(checked.remaining[rows, level]) for rows in columns.values()))
-    console.print(table)
+    steps = [
+        [f"{level} (target start)" if level == 0 else str(level)]
+        + [_steps(checked.remaining[rows, level]) for rows in columns.values()]
+        for level in range(checked.remaining.shape[1])
+    ]
+    console.print(grid(["level", *columns], steps))
     report = checked.report
     console.print(report.headline, style="green" if report.ok else "red")
     for (row, level), reasons in report.reasons.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -11,15 +12,17 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
 
 from scout_rl import rules
 from scout_rl.bench.run.signals import undisturbed
-from scout_rl.commands.interrupts import end_quietly
+from scout_rl.commands.grid import grid
 from scout_rl.files.refusal import Refusal
 from scout_rl.simulate import SCENARIOS, SimulatedRun, annealing_sweep, check_proposition, play, rule_for
 from scout_rl.simulate.scenarios import Scenario
 from scout_rl.simulate.view import draw, summarise, table, write_data
+
+INTERRUPTS = signal.SIGINT, signal.SIG_DFL
+"""Ctrl-C reaches every process: the parent handles it, its children end at once without a traceback."""
 
 
 def simulate(
@@ -95,7 +98,7 @@ def _play_all(
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total} runs")
     with (
         Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as bar,
-        ProcessPoolExecutor(workers, initializer=end_quietly) as pool,
+        ProcessPoolExecutor(workers, initializer=signal.signal, initargs=INTERRUPTS) as pool,
         _cancel_on_error(pool),
     ):
         with undisturbed():  # interrupted while they start, the processes would print a traceback
@@ -127,12 +130,7 @@ def _cancel_on_error(pool: ProcessPoolExecutor) -> Iterator[None]:
 
 def _show(console: Console, scenario: Scenario, runs: list[SimulatedRun]) -> None:
     header, rows = table(scenario, runs)
-    shown = Table(title=f"{scenario.key}: {scenario.about}", title_justify="left")
-    for i, name in enumerate(header):
-        shown.add_column(name, justify="left" if i == 0 else "right")
-    for row in rows:
-        shown.add_row(*row)
-    console.print(shown)
+    console.print(grid(header, rows, title=f"{scenario.key}: {scenario.about}", title_justify="left"))
     console.print(
         f"[dim]{runs[0].success.shape[0]} seeds of rollouts on one bank, {scenario.windows} windows of "
         f"{scenario.rollouts} rollouts. Success: the model's level-0 success probability. Worst group: the within-seed "
@@ -142,30 +140,25 @@ def _show(console: Console, scenario: Scenario, runs: list[SimulatedRun]) -> Non
 
 
 def _show_sweep(console: Console, scenario: Scenario, sweep: list[tuple[float, SimulatedRun]]) -> None:
-    shown = Table(title=f"{scenario.key}: global annealing at other lengths", title_justify="left")
-    for name in ("share of the budget", "worst group [95%]", *scenario.group_names, "solved"):
-        shown.add_column(name, justify="right")
+    header = ["share of the budget", "worst group [95%]", *scenario.group_names, "solved"]
+    rows = []
     for share, run in sweep:
         row = summarise(run)
         mean, low, high = row.worst_final
         finals = [f"{value:.2f}" for value in row.group_final]
-        shown.add_row(
-            f"{share:.2f}", f"{mean:.2f} [{low:.2f}, {high:.2f}]", *finals, f"{row.solved}/{run.success.shape[0]}"
-        )
-    console.print(shown)
-    console.print()
+        solved = f"{row.solved}/{run.success.shape[0]}"
+        rows.append([f"{share:.2f}", f"{mean:.2f} [{low:.2f}, {high:.2f}]", *finals, solved])
+    title = f"{scenario.key}: global annealing at other lengths"
+    console.print(grid(header, rows, first="right", title=title, title_justify="left"), "")
 
 
 def _show_proposition(console: Console, K: tuple[int, ...]) -> None:
-    shown = Table(
-        title="proposition: two contexts, two levels, K+1 episodes each; a needs 1 assisted, b needs K",
-        title_justify="left",
-    )
-    for name in ("K", "synchronized schedules", "solve one", "solve both", "local schedule solves both", "holds"):
-        shown.add_column(name, justify="right")
+    header = ["K", "synchronized schedules", "solve one", "solve both", "local schedule solves both", "holds"]
+    rows = []
     for k in K:
         counts = check_proposition(k)
         count = f"{counts.schedules:,}" if counts.schedules < 10**12 else f"2^{k + 1}"
         cells = [str(k), count, f"{counts.solving_one:,}", f"{counts.solving_both:,}"]
-        shown.add_row(*cells, *("yes" if answer else "no" for answer in (counts.local_solves_both, counts.holds)))
-    console.print(shown)
+        rows.append([*cells, *("yes" if answer else "no" for answer in (counts.local_solves_both, counts.holds))])
+    title = "proposition: two contexts, two levels, K+1 episodes each; a needs 1 assisted, b needs K"
+    console.print(grid(header, rows, first="right", title=title, title_justify="left"))

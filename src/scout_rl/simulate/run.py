@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,10 +37,8 @@ def rule_for(key: str, scenario: Scenario) -> Rule:
     return rules.make(key, **dict.fromkeys(schedules, 5 * scenario.windows // 6))
 
 
-def play(
-    rule: Rule, scenario: Scenario, *, seeds: int = 20, seed: int = 0, tick: Callable[[int], None] | None = None
-) -> SimulatedRun:
-    """Play the scenario's budget; ``tick(n)`` is called every ``n`` windows."""
+def play(rule: Rule, scenario: Scenario, *, seeds: int = 20, seed: int = 0) -> SimulatedRun:
+    """Play the scenario's budget."""
     rng = np.random.default_rng([seed, 1])
     state = _repeat(rule.init(scenario.n_contexts, scenario.n_levels, scenario.oracle_group), seeds)
     skill = init_skill(scenario.learner, seeds)
@@ -56,8 +53,6 @@ def play(
             windows.append(window)
             success.append(np.stack([target[:, g].mean(axis=1) for g in groups], axis=-1))
             level.append(_level(rule, state, p))
-            if tick is not None:
-                tick(EVERY)
         if window == scenario.windows:
             break
         cells = draw(rng, p, scenario.rollouts)

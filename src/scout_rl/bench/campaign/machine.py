@@ -29,11 +29,7 @@ def free_memory() -> int:
     free = {row[0]: int(row[1]) * 1024 for row in rows if len(row) >= 2}.get("MemAvailable:")
     if free is None:
         free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limit, used = _words("/sys/fs/cgroup/memory.max"), _words("/sys/fs/cgroup/memory.current")
-    if limit and limit[0].isdigit() and used:
-        free = min(free, int(limit[0]) - int(used[0]))
+    limit, used = (system_text(f"/sys/fs/cgroup/memory.{name}").strip() for name in ("max", "current"))
+    if limit.isdigit() and used:
+        free = min(free, int(limit) - int(used))
     return max(0, free)
-
-
-def _words(path: str) -> list[str]:
-    return system_text(path).split()

@@ -67,7 +67,9 @@ def run_state(run: PlannedRun, store: Store, results: Path | None = None) -> Run
     """The state of one run, from its packed record, its folder and its failures."""
     total = run.config.windows
     if results is not None and (record := record_path(results, run)).exists():
-        return RunState(Phase.FINISHED, total, _other_config(record, run, store))
+        differs = _difference(unpack(record).about["config"], run, store)
+        note = "" if differs is None else f"{record} is of another config: {differs}"
+        return RunState(Phase.FINISHED, total, note)
     about = store.read(f"{run.name}/{RUN}")
     if about is not None:
         with reading(f"{store.url}/{run.name}/{RUN}"):
@@ -162,12 +164,6 @@ def _tail_rows(store: Store, name: str, last: int = 0) -> list[dict[str, Any]]:
         lines = lines[1:]
     with reading(f"{store.url}/{name}"):
         return parse_rows(lines[-last:], name.rsplit("/", 1)[-1])
-
-
-def _other_config(record: Path, run: PlannedRun, store: Store) -> str:
-    """A sentence if the record under this run's name has another config, else empty."""
-    differs = _difference(unpack(record).about["config"], run, store)
-    return "" if differs is None else f"{record} is of another config: {differs}"
 
 
 def _difference(stored: dict[str, Any], run: PlannedRun, store: Store) -> str | None:

@@ -24,7 +24,10 @@ STYLES = {"running": "cyan", "started": "cyan", "finished": "green", "failed": "
 
 
 class Board:
-    """A live table on a terminal; elsewhere a line whenever a run ends. It reads the runs' records."""
+    """A table on a terminal, shown while ``live`` is entered; elsewhere a line whenever a run ends.
+
+    It reads the runs' records.
+    """
 
     def __init__(
         self, runs: Sequence[PlannedRun], todo: Sequence[PlannedRun], store: Store, slots: int, console: Console
@@ -34,16 +37,7 @@ class Board:
         self._before: dict[str, Phase] = {}
         self._first: dict[str, int] = {}
         self._updated = float("-inf")
-        self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
-
-    def __enter__(self) -> Board:
-        if self._live is not None:
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.stop()
+        self.live = Live(console=console, auto_refresh=False) if console.is_terminal else None
 
     def update(self, states: dict[str, RunState], started: set[str]) -> None:
         """Take the new states; redraw if a run ended or the last drawing is old."""
@@ -61,8 +55,8 @@ class Board:
                 if pace is not None:
                     self.paces[run.name] = pace
                     self._first.setdefault(run.name, pace.windows)
-        if self._live is not None:
-            self._live.update(self.draw(states, started), refresh=True)
+        if self.live is not None:
+            self.live.update(self.draw(states, started), refresh=True)
             return
         for run in ended:
             state = states[run.name]

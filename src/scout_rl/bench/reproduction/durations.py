@@ -18,24 +18,17 @@ NOTE = (
 )
 
 
-class Machines:
-    """A letter per kind of machine and versions."""
-
-    def __init__(self) -> None:
-        self.letters: dict[str, str] = {}
-
-    def letter(self, run: Summary) -> str:
-        """The letter of a run's machine and versions."""
-        return self.letters.setdefault(describe_machine(run), _letter(len(self.letters)))
-
-
 def durations_table(blocks: Sequence[Block]) -> Table:
     """One row per condition and kind of machine, and the sums per setting."""
-    machines = Machines()
+    letters: dict[str, str] = {}
     rows: list[list[str]] = []
     for setting, setting_blocks in groupby(sorted(blocks, key=lambda b: (b.setting, b.label)), key=lambda b: b.setting):
         timed = [
-            (machines.letter(runs[0]), condition.label + bracket(unusual(block.fields)), runs)
+            (
+                letters.setdefault(describe_machine(runs[0]), _letter(len(letters))),
+                condition.label + bracket(unusual(block.fields)),
+                runs,
+            )
             for block in setting_blocks
             for condition in block.conditions
             for runs in _by_machine(condition.runs)
@@ -46,7 +39,7 @@ def durations_table(blocks: Sequence[Block]) -> Table:
             total = sum(_mean(runs) for _, runs in on_machine)
             each = f"{len(on_machine)} conditions" if len(on_machine) > 1 else "1 condition"
             rows.append([setting, f"**{each}**", MISSING, MISSING, f"**{total / 60:.1f}**", MISSING, letter])
-    machine_notes = [f"{letter}: {machine}." for machine, letter in machines.letters.items()]
+    machine_notes = [f"{letter}: {machine}." for machine, letter in letters.items()]
     header = ["setting", "condition", "runs", "windows", "minutes a seed", "seconds a window", "on"]
     return Table(TITLE, header, rows, ["  \n".join([NOTE, *machine_notes])])
 

@@ -149,10 +149,8 @@ def _retained(result: Answer, blocks: Sequence[Block]) -> Answer:
     kept = retention(blocks, row.setting, row.ladder, row.levels, row.preset)
     if kept is None:
         return result
-    sides = [side.runs for side in (kept.ladders.auto, kept.ladders.by_hand, kept.ladders.target)]
-    result = replace(
-        result, runs=sides[0], seeds=kept.n, mixed=_mixed(sides), areas=kept.areas, note=kept.ladders.doubt
-    )
+    sides = [side.runs for side in kept.sides]
+    result = replace(result, runs=sides[0], seeds=kept.n, mixed=_mixed(sides), areas=kept.areas, note=kept.doubt)
     if not kept.defined:
         note = f"the hand-built ladder gains {kept.gain:+.2f} AUC over the target start: nothing to keep"
         return replace(result, verdict=judging.no_gain_verdict(kept.gain), note=_join_notes(note, result.note))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,29 +26,29 @@ class Score(NamedTuple):
     worst_auc: NDArray[np.float64]
     final: NDArray[np.float64]
     worst_final: NDArray[np.float64]
-    paired: Paired | None
+    paired: Paired | None = None
     """Worst-group AUC of the reference minus this one; None for the reference, or without a common seed."""
-    holm: float | None
+    holm: float | None = None
 
-    def by_seed(self, values: NDArray[np.float64]) -> dict[int, float]:
-        """One of the arrays above, by seed."""
-        return dict(zip(self.condition.seeds, values.tolist(), strict=True))
+    @property
+    def by_seed(self) -> dict[int, float]:
+        """Worst-group AUC by seed."""
+        return dict(zip(self.condition.seeds, self.worst_auc.tolist(), strict=True))
 
 
 def evaluated(block: Block) -> Block | None:
     """The block's finished runs with a held-out curve; None where there is none."""
-    return _only(block, lambda run: run.evaluated and run.about.finished)
+    return finished(block, least_evaluations=2)
 
 
-def finished(block: Block) -> Block | None:
-    """The block's finished runs, evaluated or not; None where there is none."""
-    return _only(block, lambda run: run.about.finished)
-
-
-def _only(block: Block, wanted: Callable[[Summary], bool]) -> Block | None:
-    kept = [Condition(c.rule, c.label, tuple(filter(wanted, c.runs))) for c in block.conditions]
-    kept = [c for c in kept if c.runs]
-    return Block(block.setting, block.label, block.fields, tuple(kept)) if kept else None
+def finished(block: Block, least_evaluations: int = 0) -> Block | None:
+    """The block's finished runs with at least so many evaluations; None where there is none."""
+    kept = [
+        replace(c, runs=tuple(run for run in c.runs if run.about.finished and len(run.at) >= least_evaluations))
+        for c in block.conditions
+    ]
+    conditions = tuple(c for c in kept if c.runs)
+    return replace(block, conditions=conditions) if conditions else None
 
 
 def window_of(block: Block) -> tuple[int, int]:
@@ -58,12 +59,20 @@ def window_of(block: Block) -> tuple[int, int]:
 def scores(block: Block) -> list[Score]:
     """Every condition's numbers, each paired with the reference's."""
     window = window_of(block)
-    unpaired = [_score(condition, window) for condition in block.conditions]
+    unpaired = [
+        Score(
+            condition,
+            auc=np.array([run.auc(window) for run in condition.runs]),
+            worst_auc=np.array([run.worst_auc(window) for run in condition.runs]),
+            final=np.array([run.final for run in condition.runs]),
+            worst_final=np.array([run.worst_final for run in condition.runs]),
+        )
+        for condition in block.conditions
+    ]
     first = reference_of(unpaired)
     if first is None:
         return unpaired
-    ours = first.by_seed(first.worst_auc)
-    return [s if s is first else s._replace(paired=paired(ours, s.by_seed(s.worst_auc))) for s in unpaired]
+    return [s if s is first else s._replace(paired=paired(first.by_seed, s.by_seed)) for s in unpaired]
 
 
 def reference_of(scores: Sequence[Score]) -> Score | None:
@@ -76,19 +85,6 @@ def with_holm(blocks: Sequence[list[Score]]) -> list[list[Score]]:
     """Fill in p-values corrected by Holm-Bonferroni over every comparison of every block."""
     adjusted = iter(holm([s.paired.p for block in blocks for s in block if s.paired is not None]))
     return [[s if s.paired is None else s._replace(holm=next(adjusted)) for s in block] for block in blocks]
-
-
-def _score(condition: Condition, window: tuple[int, int]) -> Score:
-    runs = condition.runs
-    return Score(
-        condition,
-        auc=np.array([run.auc(window) for run in runs]),
-        worst_auc=np.array([run.worst_auc(window) for run in runs]),
-        final=np.array([run.final for run in runs]),
-        worst_final=np.array([run.worst_final for run in runs]),
-        paired=None,
-        holm=None,
-    )
 
 
 def over_seeds(block: Block) -> tuple[str, Callable[..., NDArray[np.float64]]]:
@@ -118,8 +114,10 @@ def comparison_table(block: Block, scores: list[Score]) -> Table:
         + "median over paired seeds, 95% interval from 10,000 seed resamples. p: exact two-sided sign test; "
         "p Holm: corrected for every comparison of this report. No interval below three seeds. Windows to solve: "
         "median over the seeds that did (how many of them).",
-        *_missing(block),
     ]
+    lacking = {c.label: [str(seed) for seed in block.seeds if seed not in c.seeds] for c in block.conditions}
+    named = "; ".join(f"{label} {', '.join(seeds)}" for label, seeds in lacking.items() if seeds)
+    notes += [f"Missing seeds: {named}."] if named else []
     return Table(f"{block.label}: held-out success from the target start", header, rows, notes)
 
 
@@ -166,15 +164,6 @@ def mean_sd(values: NDArray[np.float64]) -> str:
     if len(values) < 2:
         return shown(float(values.mean()))
     return f"{values.mean():.2f} ± {values.std(ddof=1):.2f}"
-
-
-def _missing(block: Block) -> list[str]:
-    lacking = [
-        f"{c.label} {', '.join(str(s) for s in block.seeds if s not in c.seeds)}"
-        for c in block.conditions
-        if set(block.seeds) - set(c.seeds)
-    ]
-    return [f"Missing seeds: {'; '.join(lacking)}."] if lacking else []
 
 
 def mechanism_table(block: Block) -> Table:

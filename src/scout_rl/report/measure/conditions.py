@@ -36,6 +36,13 @@ LEARNER_ADDED_LATER = {"clip_targets": False, "random_each": False, "random_hold
 """The same for the learner's constants."""
 
 
+SAME = (
+    "are the same run; name one of them only",
+    "have the same name and seed: give each a seed, or a folder that is a number",
+)
+"""What is said of two records with one seed: of runs, and of anyone's ``log_dir``."""
+
+
 @dataclass(frozen=True)
 class Condition:
     """A rule with its constants under one protocol, and its runs by seed."""
@@ -199,7 +206,9 @@ def _block(fields: dict[str, Any], label: str, runs_by_variant: dict[str, list[S
     conditions = []
     for variant, name, runs in zip(variants, labels, runs_by_variant.values(), strict=True):
         ordered = tuple(sorted(runs, key=lambda run: run.about.seed))
-        _refuse_twins(ordered)
+        for run, twin in pairwise(ordered):
+            if run.about.seed == twin.about.seed:
+                raise Refusal(f"{run.about.name} and {twin.about.name} {SAME[run.about.kind == 'log_dir']}")
         conditions.append(Condition(variant["rule"], name, ordered))
     first = reference(sorted(conditions, key=lambda c: c.label))
     conditions.sort(key=lambda c: (c is not first, c.rule != REFERENCE, c.label))
@@ -234,15 +243,3 @@ def _with_name(run: Summary, folder: Path, root: str) -> Summary:
     name = about.config.get("name") or below.as_posix().removeprefix(".")
     seed = int(folder.name) if numbered else about.seed
     return replace(run, about=replace(about, seed=seed, config={**about.config, "name": name, "seed": seed}))
-
-
-def _refuse_twins(runs: Sequence[Summary]) -> None:
-    for run, twin in pairwise(runs):
-        if run.about.seed != twin.about.seed:
-            continue
-        if run.about.kind == "log_dir":
-            raise Refusal(
-                f"{run.about.name} and {twin.about.name} have the same name and seed: give each a seed, or a folder "
-                "that is a number"
-            )
-        raise Refusal(f"{run.about.name} and {twin.about.name} are the same run; name one of them only")

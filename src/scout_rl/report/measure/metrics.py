@@ -129,11 +129,6 @@ class Summary:
     """Share of contexts whose frontier ends at level 0."""
 
     @property
-    def evaluated(self) -> bool:
-        """Whether there is a held-out curve: two evaluations or more."""
-        return len(self.at) > 1
-
-    @property
     def final(self) -> float:
         """Held-out success at the last evaluation."""
         return float(self.held_out[-1])

@@ -22,16 +22,6 @@ OF_THE_LADDER = ("ladder", *SOURCES)
 """Only in these fields may the automatic ladder's runs differ from the others."""
 
 
-class Ladders(NamedTuple):
-    """The three conditions behind a share of gain."""
-
-    auto: Condition
-    by_hand: Condition
-    target: Condition
-    doubt: str
-    """Names other runs that fit as well; empty without any."""
-
-
 class Retention(NamedTuple):
     """R_retain (solver ladder) or R_self (policy ladder)."""
 
@@ -41,7 +31,10 @@ class Retention(NamedTuple):
     n: int
     runs: tuple[Summary, ...]
     """With the automatic ladder, of the seeds that all three conditions have."""
-    ladders: Ladders
+    sides: tuple[Condition, ...]
+    """The three conditions, in the order of the areas."""
+    doubt: str
+    """Names other runs that fit as well; empty without any."""
 
     @property
     def gain(self) -> float:
@@ -54,51 +47,42 @@ class Retention(NamedTuple):
         return self.gain >= LEAST_GAIN
 
 
-def three_ladders(
-    blocks: Sequence[Block], setting: str, ladder: str, levels: int = 5, preset: str = ""
-) -> Ladders | None:
-    """The three conditions of a setting, equal in all but the ladder; None where one is missing.
+def _sides(block: Block, blocks: Sequence[Block]) -> tuple[tuple[Condition, ...], list[str]] | None:
+    """SCOUT in the block; SCOUT and the target start in the block that differs only in its hand-built ladder.
 
-    `choose` selects among several blocks with that ladder.
+    With their doubts. None where one is missing.
     """
-    complete = [b for b in fitting(blocks, setting, ladder, levels, preset) if _ladders_of(b, blocks) is not None]
-    choice = choose(complete)
-    ladders = None if choice is None else _ladders_of(choice.block, blocks)
-    if choice is None or ladders is None:
-        return None
-    return ladders._replace(doubt="; ".join(doubt for doubt in (choice.doubt, ladders.doubt) if doubt))
-
-
-def _ladders_of(block: Block, blocks: Sequence[Block]) -> Ladders | None:
-    """SCOUT in the block; SCOUT and the target start in the block that differs only in its hand-built ladder."""
     manual_blocks = (b for b in blocks if b.ladder == USUAL["ladder"])
     by_hand = next((b for b in manual_blocks if alike(b, block, OF_THE_LADDER)), None)
     if by_hand is None:
         return None
-    auto, manual, target = block.of("scout"), by_hand.of("scout"), by_hand.of("target")
-    if auto is None or manual is None or target is None:
-        return None
-    doubts = block.doubt("scout"), by_hand.doubt("scout"), by_hand.doubt("target")
-    return Ladders(auto, manual, target, "; ".join(doubt for doubt in doubts if doubt))
+    asked = (block, "scout"), (by_hand, "scout"), (by_hand, "target")
+    conditions = tuple(condition for b, rule in asked if (condition := b.of(rule)) is not None)
+    return (conditions, [b.doubt(rule) for b, rule in asked]) if len(conditions) == len(asked) else None
 
 
 def retention(
     blocks: Sequence[Block], setting: str, ladder: str, levels: int = 5, preset: str = ""
 ) -> Retention | None:
-    """A setting's retention over the common seeds and window of the three conditions; None where one is missing."""
-    ladders = three_ladders(blocks, setting, ladder, levels, preset)
-    if ladders is None:
+    """A setting's retention over the common seeds and window of three conditions that are equal in all but the ladder.
+
+    None where one is missing. `choose` selects among several blocks with that ladder.
+    """
+    choice = choose([b for b in fitting(blocks, setting, ladder, levels, preset) if _sides(b, blocks) is not None])
+    complete = None if choice is None else _sides(choice.block, blocks)
+    if choice is None or complete is None:
         return None
-    sides = ladders.auto.runs, ladders.by_hand.runs, ladders.target.runs
-    window = common_window(run.at for side in sides for run in side)
-    seeds = set.intersection(*({run.about.seed for run in side} for side in sides))
+    conditions, doubts = complete
+    window = common_window(run.at for side in conditions for run in side.runs)
+    seeds = set.intersection(*(set(side.seeds) for side in conditions))
     if not seeds:
         return None
-    auto, manual, target = (np.array([r.auc(window) for r in side if r.about.seed in seeds]) for side in sides)
+    paired = [[run for run in side.runs if run.about.seed in seeds] for side in conditions]
+    auto, manual, target = (np.array([run.auc(window) for run in runs]) for runs in paired)
     ratio = ratio_interval(auto, manual, target, retained, generator())
     areas = float(auto.mean()), float(manual.mean()), float(target.mean())
-    runs = tuple(run for run in sides[0] if run.about.seed in seeds)
-    return Retention(ratio, areas, len(seeds), runs, ladders)
+    doubt = "; ".join(filter(None, (choice.doubt, *doubts)))
+    return Retention(ratio, areas, len(seeds), tuple(paired[0]), conditions, doubt)
 
 
 def retention_table(blocks: Sequence[Block]) -> Table | None:
@@ -111,7 +95,7 @@ def retention_table(blocks: Sequence[Block]) -> Table | None:
                 ratio = shown_interval(kept.ratio) if kept.defined else MISSING
                 fraction = bootstrap_fraction(kept.runs)
                 rows.append([setting, name, str(kept.n), f"{kept.gain:+.3f}", ratio, fraction])
-                doubts += [f"{setting}, {name}: {kept.ladders.doubt}."] if kept.ladders.doubt else []
+                doubts += [f"{setting}, {name}: {kept.doubt}."] if kept.doubt else []
     if not rows:
         return None
     note = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,6 @@ class Paired(NamedTuple):
     """Median over seeds."""
     n: int
     wins: int
-    losses: int
     p: float
     """Exact two-sided sign test; 1 if all seeds tie."""
 
@@ -84,8 +83,7 @@ def paired(
         return None
     differences = np.array([scout[seed] - rule[seed] for seed in seeds])
     difference = bootstrap(differences, statistic, generator())
-    wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
-    return Paired(difference, len(seeds), wins, losses, sign_test(differences))
+    return Paired(difference, len(seeds), int((differences > 0).sum()), sign_test(differences))
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -153,7 +151,7 @@ def _beats(a: Floats, b: Floats) -> Floats:
 
 def stratified_bootstrap(
     statistic: Callable[..., Floats],
-    *scores: Sequence[Floats],
+    *scores: Sequence[NDArray[Any]],
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
 ) -> Interval:
@@ -162,7 +160,7 @@ def stratified_bootstrap(
     if any(len(s) < FEWEST for settings in scores for s in settings):
         return Interval(point, math.nan, math.nan)
     drawn = statistic(*([s[rng.integers(len(s), size=(resamples, len(s)))] for s in settings] for settings in scores))
-    low, high = np.quantile(drawn, [0.025, 0.975])
+    low, high = np.nanquantile(drawn, [0.025, 0.975])
     return Interval(point, float(low), float(high))
 
 
@@ -173,15 +171,12 @@ def ratio_interval(
     ratio: Callable[[Floats, Floats, Floats], Floats],
     rng: np.random.Generator,
 ) -> Interval:
-    """Interval of R_retain under resampling of seeds; the three draws are the same if the lengths are equal.
+    """Interval of R_retain under resampling of seeds, which the three scores share.
 
     ``ratio`` takes ``[..., seeds]``.
     """
-    point = float(ratio(auto, manual, target))
-    if min(len(auto), len(manual), len(target)) < FEWEST:
-        return Interval(point, math.nan, math.nan)
-    together = len(auto) == len(manual) == len(target)
-    rows = [rng.integers(len(s), size=(RESAMPLES, len(s))) for s in (auto, manual, target)]
-    rows = [rows[0]] * 3 if together else rows
-    low, high = np.nanquantile(ratio(auto[rows[0]], manual[rows[1]], target[rows[2]]), [0.025, 0.975])
-    return Interval(point, float(low), float(high))
+
+    def statistic(rows: Sequence[NDArray[np.int64]]) -> Floats:
+        return ratio(auto[rows[0]], manual[rows[0]], target[rows[0]])
+
+    return stratified_bootstrap(statistic, [np.arange(len(auto))], rng=rng)

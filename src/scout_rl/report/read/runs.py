@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scout_rl.files.archive import has_entry
 from scout_rl.files.damage import reading
@@ -76,18 +75,26 @@ def _compact(path: Path) -> RunRecord:
     n_contexts = _n_labelled(compact.about) or int(compact.context.max()) + 1
     if compact.frontier is not None:
         n_contexts = compact.frontier.shape[1]
-    about = _about(path, "compact", compact.about, n_contexts, windows)
-    index = np.repeat(np.arange(windows, dtype=np.int32), rollouts)
     window, context, kind = compact.moves.T
+    left = np.zeros(0, np.int8)
+    if compact.frontier is not None:
+        easiest = int(compact.about["config"]["levels"]) - 1
+        left = np.where(window > 0, compact.frontier[np.maximum(window - 1, 0), context], easiest).astype(np.int8)
     return _run(
-        about,
+        path,
+        "compact",
         compact.about,
-        compact.ladder,
+        n_contexts,
+        windows,
+        ladder=compact.ladder,
         rollouts=Rollouts(
-            index, compact.context.reshape(-1).astype(np.int32), compact.level.reshape(-1), compact.success.reshape(-1)
+            np.repeat(np.arange(windows, dtype=np.int32), rollouts),
+            compact.context.reshape(-1).astype(np.int32),
+            compact.level.reshape(-1),
+            compact.success.reshape(-1),
         ),
         frontier=compact.frontier,
-        moves=_compact_moves(window, context, kind, compact.frontier, about.n_levels),
+        moves=Moves(window, context, kind.astype(np.int8), left),
         evaluated_at=compact.evaluated_at.astype(np.int64),
         held_out=compact.outcomes.mean(axis=1),
         held_out_groups=compact.groups,
@@ -100,17 +107,21 @@ def _folder(path: Path) -> RunRecord:
     description = read_run(path)
     if not (path / CONFIG).exists() and not (path / WINDOWS).exists():
         # no curriculum yet: its ladder is still being built
-        about = _about(path, "folder", description, _n_labelled(description), 0)
-        return _run(about, description, rollouts=_rollouts([]), frontier=None, moves=_event_moves([], 0))
+        empty: dict[str, Any] = {"rollouts": _rollouts([]), "frontier": None, "moves": _event_moves([], 0)}
+        return _run(path, "folder", description, _n_labelled(description), 0, **empty)
     records = read_curriculum(path)
     windows = len(records.windows)
     metrics, timing = (read_table(path / f"{name}.jsonl") for name in ("metrics", "timing"))
     rows = read_evaluations(path, description, min(windows, len(timing)))
     first = _first(records)
     return _run(
-        _about(path, "folder", description, int(records.config["n_contexts"]), windows, first),
+        path,
+        "folder",
         description,
-        read_json(path / LADDER) if (path / LADDER).exists() else None,
+        int(records.config["n_contexts"]),
+        windows,
+        first=first,
+        ladder=read_json(path / LADDER) if (path / LADDER).exists() else None,
         rollouts=_rollouts(records.windows),
         frontier=records.frontier,
         moves=_event_moves(records.events, first),
@@ -137,8 +148,12 @@ def _log_dir(path: Path) -> RunRecord:
         config["held_out"] = f"{len(rows[0]['outcomes'])} contexts of {', '.join(rows[0]['groups'])}"
     description = {"config": config, "versions": stored["versions"]}
     return _run(
-        _about(path, "log_dir", description, int(stored["n_contexts"]), len(records.windows), first),
+        path,
+        "log_dir",
         description,
+        int(stored["n_contexts"]),
+        len(records.windows),
+        first=first,
         rollouts=_rollouts(records.windows),
         frontier=records.frontier,
         moves=_event_moves(records.events, first),
@@ -155,9 +170,30 @@ def _evaluations(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _about(path: Path, kind: str, description: dict[str, Any], n_contexts: int, windows: int, first: int = 0) -> About:
+def _n_labelled(description: dict[str, Any]) -> int:
+    """Number of training contexts with a label."""
+    return len(description.get("groups", {}).get("train", ()))
+
+
+def _run(
+    path: Path,
+    kind: str,
+    description: dict[str, Any],
+    n_contexts: int,
+    windows: int,
+    *,
+    first: int = 0,
+    ladder: dict[str, Any] | None = None,
+    **arrays: Any,
+) -> RunRecord:
+    """The run with its labels, from its description and its arrays."""
     config = description["config"]
-    return About(
+    names, indices, oracle = tuple(arrays.get("held_out_groups", ())), None, None
+    if "groups" in description:
+        names, indices = numbered(description["groups"]["train"])
+        oracle = np.array(description["groups"]["oracle"], np.int64)
+    last = {name: array[-1] for name, array in arrays.items() if name.endswith("_at") and len(array)}
+    about = About(
         name=str(path),
         kind=kind,
         setting=config["setting"],
@@ -172,30 +208,12 @@ def _about(path: Path, kind: str, description: dict[str, Any], n_contexts: int, 
         first=first,
         budget=int(config.get("windows", windows)),
         ran_on=description.get("ran_on", {}),
-    )
-
-
-def _n_labelled(description: dict[str, Any]) -> int:
-    """Number of training contexts with a label."""
-    return len(description.get("groups", {}).get("train", ()))
-
-
-def _run(about: About, description: dict[str, Any], ladder: dict[str, Any] | None = None, **arrays: Any) -> RunRecord:
-    """The run with its labels; `About` is completed from the arrays."""
-    names, indices, oracle = tuple(arrays.get("held_out_groups", ())), None, None
-    if "groups" in description:
-        names, indices = numbered(description["groups"]["train"])
-        oracle = np.array(description["groups"]["oracle"], np.int64)
-    run = RunRecord(about, groups=names, context_group=indices, oracle_group=oracle, **arrays)
-    last = {name: array[-1] for name, array in arrays.items() if name.endswith("_at") and len(array)}
-    about = replace(
-        about,
         environment_steps=int(last.get("steps_at", 0)),
         seconds=float(last.get("seconds_at", 0.0)),
         last_evaluation=int(last["evaluated_at"]) if "evaluated_at" in last else None,
         bootstrap_fraction=None if ladder is None else float(ladder["bootstrap_fraction"]),
     )
-    return replace(run, about=about)
+    return RunRecord(about, groups=names, context_group=indices, oracle_group=oracle, **arrays)
 
 
 def _rollouts(rows: list[dict[str, Any]]) -> Rollouts:
@@ -222,17 +240,3 @@ def _event_moves(events: Sequence[Event], first: int) -> Moves:
     rows = [(e.window - first, e.context, KINDS.index(e.kind), e.from_level) for e in events]
     window, context, kind, level = np.array(rows, np.int32).reshape(-1, 4).T
     return Moves(window, context, kind.astype(np.int8), level.astype(np.int8))
-
-
-def _compact_moves(
-    window: NDArray[np.int32],
-    context: NDArray[np.int32],
-    kind: NDArray[np.int32],
-    frontier: NDArray[np.int8] | None,
-    n_levels: int,
-) -> Moves:
-    if frontier is None:
-        level = np.zeros(0, np.int8)
-    else:
-        level = np.where(window > 0, frontier[np.maximum(window - 1, 0), context], n_levels - 1).astype(np.int8)
-    return Moves(window, context, kind.astype(np.int8), level)

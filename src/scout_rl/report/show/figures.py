@@ -87,9 +87,10 @@ def draw_all(block: Block, scores: list[Score]) -> list[Figure]:
         drawn += [_bands(shown, "frontier_mean", "frontier", "mean frontier (0 = target)")]
         drawn += [_bands(shown, "dispersion", "dispersion", "IQR of frontiers in a group")]
     if many:
-        points = data.aggregate_against_worst(scores)
+        points = [(s.condition.label, s.auc, s.worst_auc) for s in scores]
         drawn += [_points(points, styles, "masking", "AUC, all contexts", "What the average hides: a point a seed.")]
-    turns = data.reversals_against_worst(scores)
+    turning = [(s, [run.reversals for run in s.condition.runs if run.reversals is not None]) for s in scores]
+    turns = [(s.condition.label, np.array(n), s.worst_auc) for s, n in turning if len(n) == len(s.worst_auc)]
     if len(turns) > 1:
         drawn += [_points(turns, styles, "reversals", "reversals a context", "Reversals of direction: a point a seed.")]
     return drawn
@@ -172,23 +173,10 @@ def _curves(block: Block, styles: dict[str, int], *, worst: bool) -> Figure:
     figure, axes = _axes()
     for band in data.learning_curves(block, worst=worst):
         i = styles[band.label]
-        colour, dash, marker = look(i)
         every = max(1, len(band.x) // 8)
-        axes.plot(
-            band.x,
-            band.mean,
-            color=colour,
-            linestyle=dash,
-            linewidth=1.6 if i else 2.4,
-            zorder=2 if i else 3,  # SCOUT on top of the others
-            label=band.label,
-            marker=marker,
-            markevery=(i % every, every),
-            markersize=4,
-        )
-        if band.deviation.any() and (i == 0 or len(styles) <= MOST_BANDS):
-            low, high = np.clip([band.mean - band.deviation, band.mean + band.deviation], 0, 1)
-            axes.fill_between(band.x, low, high, color=colour, alpha=0.14, linewidth=0)
+        on_top = {"linewidth": 1.6 if i else 2.4, "zorder": 2 if i else 3}  # SCOUT on top of the others
+        shaded = i == 0 or len(styles) <= MOST_BANDS
+        _band(axes, band, look(i), (i % every, every), 1.0, shaded=shaded, **on_top)
     axes.set_ylim(-0.03, 1.03)
     _label(axes, "window", "success of the worst group" if worst else "held-out success")
     _legend(figure, axes)
@@ -198,18 +186,39 @@ def _curves(block: Block, styles: dict[str, int], *, worst: bool) -> Figure:
     return Figure("worst-curves" if worst else "curves", caption, figure)
 
 
+def _band(
+    axes: Any, band: data.Band, style: Look, every: Any, most: float, *, shaded: bool = True, **line: Any
+) -> None:
+    """A mean with its deviation, which ends at 0 and at ``most``."""
+    colour, dash, marker = style
+    axes.plot(
+        band.x,
+        band.mean,
+        color=colour,
+        linestyle=dash,
+        label=band.label,
+        marker=marker,
+        markevery=every,
+        markersize=4,
+        **line,
+    )
+    if band.deviation.any() and shaded:
+        low, high = np.clip([band.mean - band.deviation, band.mean + band.deviation], 0, most)
+        axes.fill_between(band.x, low, high, color=colour, alpha=0.14, linewidth=0)
+
+
 def _dots(block: Block, scores: list[Score], styles: dict[str, int]) -> Figure:
     word, reduce = over_seeds(block)
-    rows = data.worst_group_dots(scores, reduce)
-    figure, axes = _axes(height=max(1.5, 0.75 + 0.27 * len(rows)))
-    for y, row in enumerate(rows):
-        i = styles[row.label]
-        spread = y + (np.linspace(-0.16, 0.16, len(row.values)) if len(row.values) > 1 else np.zeros(1))
-        axes.plot(row.values, spread, look(i).marker, color=look(i).colour, markersize=5, alpha=0.75)
-        if len(row.values) > 1:
-            axes.plot([row.middle] * 2, [y - 0.34, y + 0.34], color=INK, linewidth=2)
-    axes.set_yticks(range(len(rows)), [row.label for row in rows])
-    axes.set_ylim(len(rows) - 0.45, -0.55)
+    figure, axes = _axes(height=max(1.5, 0.75 + 0.27 * len(scores)))
+    for y, s in enumerate(scores):
+        colour, _, marker = look(styles[s.condition.label])
+        several = len(s.worst_auc) > 1
+        spread = y + (np.linspace(-0.16, 0.16, len(s.worst_auc)) if several else np.zeros(1))
+        axes.plot(s.worst_auc, spread, marker, color=colour, markersize=5, alpha=0.75)
+        if several:
+            axes.plot([float(reduce(s.worst_auc))] * 2, [y - 0.34, y + 0.34], color=INK, linewidth=2)
+    axes.set_yticks(range(len(scores)), [s.condition.label for s in scores])
+    axes.set_ylim(len(scores) - 0.45, -0.55)
     axes.set_xlim(-0.02, 1.02)
     name = "worst-group AUC" if len(block.conditions[0].runs[0].groups) > 1 else "AUC"
     _label(axes, name, "")
@@ -217,16 +226,16 @@ def _dots(block: Block, scores: list[Score], styles: dict[str, int]) -> Figure:
 
 
 def _final(block: Block) -> Figure:
-    groups = data.final_by_group(block)
+    groups = list(block.conditions[0].runs[0].groups)
     labels = [c.label for c in block.conditions]
     figure, axes = _axes(height=max(1.7, 0.95 + (0.13 + 0.17 * len(groups)) * len(labels)))
     thick = 0.8 / len(groups)
-    for g, (name, rows) in enumerate(groups.items()):
+    for g, name in enumerate(groups):
         y = np.arange(len(labels)) - 0.4 + (g + 0.5) * thick
-        means = [row.middle for row in rows]
+        finals = [np.array([run.groups[name][-1] for run in c.runs]) for c in block.conditions]
         axes.barh(
             y,
-            means,
+            [values.mean() for values in finals],
             thick * 0.92,
             color=COLOURS[(0, 5, 2, 3, 4, 1)[g % 6]],
             hatch=HATCHES[g % len(HATCHES)],
@@ -235,9 +244,9 @@ def _final(block: Block) -> Figure:
             alpha=0.85,
             label=name,
         )
-        for bar_y, row in zip(y, rows, strict=True):
-            if len(row.values) > 1:
-                axes.plot(row.values, np.full(len(row.values), bar_y), "|", color=INK, markersize=6)
+        for bar_y, values in zip(y, finals, strict=True):
+            if len(values) > 1:
+                axes.plot(values, np.full(len(values), bar_y), "|", color=INK, markersize=6)
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.set_xlim(0, 1.02)
@@ -250,22 +259,8 @@ def _final(block: Block) -> Figure:
 def _bands(condition: Condition, field: str, name: str, y: str) -> Figure:
     figure, axes = _axes()
     for i, band in enumerate(data.frontier_bands(condition, field)):
-        colour = COLOURS[(0, 5, 2, 3)[i % 4]]
-        every = max(1, len(band.x) // 7)
-        axes.plot(
-            band.x,
-            band.mean,
-            color=colour,
-            linestyle=DASHES[i % len(DASHES)],
-            marker=MARKERS[i % len(MARKERS)],
-            markevery=every,
-            markersize=4,
-            linewidth=1.6,
-            label=band.label,
-        )
-        if band.deviation.any():
-            low = np.maximum(band.mean - band.deviation, 0)
-            axes.fill_between(band.x, low, band.mean + band.deviation, color=colour, alpha=0.14, linewidth=0)
+        style = Look(COLOURS[(0, 5, 2, 3)[i % 4]], DASHES[i % len(DASHES)], MARKERS[i % len(MARKERS)])
+        _band(axes, band, style, max(1, len(band.x) // 7), np.inf, linewidth=1.6)
     axes.set_ylim(bottom=-0.05)
     _label(axes, "window", y)
     _legend(figure, axes)
@@ -273,20 +268,22 @@ def _bands(condition: Condition, field: str, name: str, y: str) -> Figure:
     return Figure(name, f"{what} under {condition.label}, mean ± s.d. over seeds.", figure)
 
 
-def _points(rows: list[data.Points], styles: dict[str, int], name: str, x: str, caption: str) -> Figure:
+def _points(
+    rows: list[tuple[str, data.Floats, data.Floats]], styles: dict[str, int], name: str, x: str, caption: str
+) -> Figure:
     figure, axes = _axes()
-    for row in rows:
-        colour, _, marker = look(styles[row.label])
-        if len(row.x) > 1:
-            axes.plot(row.x, row.y, marker, color=colour, markersize=4, alpha=0.45)
+    for label, of_x, of_y in rows:
+        colour, _, marker = look(styles[label])
+        if len(of_x) > 1:
+            axes.plot(of_x, of_y, marker, color=colour, markersize=4, alpha=0.45)
         axes.plot(
-            np.median(row.x),
-            np.median(row.y),
+            np.median(of_x),
+            np.median(of_y),
             marker,
             color=colour,
             markersize=9,
             markeredgecolor=INK,
-            label=row.label,
+            label=label,
             linestyle="",
         )
     axes.set_ylim(-0.03, 1.03)
