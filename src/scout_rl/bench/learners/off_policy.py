@@ -19,7 +19,7 @@ import optax
 
 from scout_rl.bench.learners import normaliser, replay
 from scout_rl.bench.learners.episodes import GoalEpisodes, GoalSpace
-from scout_rl.bench.learners.learner import Plays, State, Update
+from scout_rl.bench.learners.learner import State, Update
 from scout_rl.bench.learners.networks import MLP
 from scout_rl.bench.learners.normaliser import Normaliser
 from scout_rl.bench.learners.replay import Replay, Transitions
@@ -79,7 +79,7 @@ class Noise(NamedTuple):
 class OffPolicy(ABC):
     """The constants of both learners; the defaults are the paper's table."""
 
-    plays: ClassVar[Plays] = "goals"
+    plays: ClassVar[Literal["goals"]] = "goals"
 
     hidden: tuple[int, ...] = (256, 256)
     learning_rate: float = 3e-4

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import optax
 
 from scout_rl.bench.learners.episodes import Decision, Episodes, GoalSpace
-from scout_rl.bench.learners.learner import Plays, State, Update
+from scout_rl.bench.learners.learner import State, Update
 from scout_rl.bench.learners.networks import GridActorCritic
 
 Array = Any
@@ -69,7 +69,7 @@ class Minibatch(NamedTuple):
 class PPO:
     """The paper's learner table; hashable, so that it can be a static argument of ``jax.jit``."""
 
-    plays: ClassVar[Plays] = "steps"
+    plays: ClassVar[Literal["steps"]] = "steps"
 
     n_actions: int = 7
     learning_rate: float = 2.5e-4
@@ -110,9 +110,7 @@ class PPO:
 
     sample = decide
 
-    def update(
-        self, state: State, episodes: Episodes, key: Array, *, n_groups: int = 1, with_signal: bool = True
-    ) -> Update:
+    def update(self, state: State, episodes: Episodes, key: Array) -> Update:
         """A few epochs of shuffled minibatches over the window's valid steps."""
         learned: PPOState = state.learned
         _, final_value = learned.network(episodes.final_observation)

@@ -1,6 +1,6 @@
 """A policy in stock environments, all stepped together, with the action noise of our rollouts.
 
-The noise of an action depends on the key, the step and the batch. They are the same as in `device.succeeds`, so equal
+The noise of an action depends on the key, the step and the batch. They are the same as in `device.rollout`, so equal
 observations give equal actions, and every outcome must equal ours.
 """
 

@@ -69,9 +69,7 @@ class RunConfig:
         object.__setattr__(self, "algorithm", self.algorithm or setting.learner)
         _require_fit(setting, self.algorithm)
         constants = {**preset_constants(setting, self.algorithm, self.preset), **self.learner}
-        learner = make_learner(self.algorithm, constants)
-        object.__setattr__(self, "learner", learner_constants(learner))
-        object.__setattr__(self, "_learner", learner)  # built once; not a field, so not part of the identity
+        object.__setattr__(self, "learner", learner_constants(make_learner(self.algorithm, constants)))
         require_ladder(self.ladder, self.ladder_from, self.ladder_fallback)
         self.make_rule().init(1, self.levels, [0])  # refuse wrong constants early
 
@@ -81,9 +79,7 @@ class RunConfig:
         for name in self.constants:
             require(name in known, f"rule {self.rule!r} has no constant {name!r}; it has {', '.join(known) or 'none'}")
         filled: dict[str, Any] = {name: setting.schedule(self.windows) for name in SCHEDULES if name in known}
-        if "progress" in known and self.levels != len(
-            FRACTIONS
-        ):  # for five levels records hold None: the rule has the default
+        if "progress" in known and self.levels != len(FRACTIONS):  # with five, records hold None: the rule's default
             filled["progress"] = level_fractions(self.levels)
         return rules.make(self.rule, **{**filled, **self.constants}).constants()
 
@@ -93,8 +89,7 @@ class RunConfig:
 
     def make_learner(self) -> Learner:
         """The learner with its constants."""
-        learner: Learner = self._learner  # type: ignore[attr-defined]
-        return learner
+        return make_learner(self.algorithm, self.learner)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON values, for run.json."""

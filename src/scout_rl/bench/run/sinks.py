@@ -15,11 +15,9 @@ class Sink(Protocol):
 
     def scalars(self, window: int, values: dict[str, float]) -> None:
         """Write them at this window."""
-        ...
 
     def close(self) -> None:
         """Flush."""
-        ...
 
 
 def open_sink(track: Track, folder: Path, name: str, config: dict[str, Any]) -> Sink | None:

@@ -45,7 +45,7 @@ class Simulator(MujocoGoalSimulator):
 
     def __init__(self, n_threads: int | None = None) -> None:
         model = shared_stock_env().model
-        super().__init__(BatchPool(model, derived=DERIVED, n_threads=n_threads), HORIZON, n_actions=4)
+        super().__init__(BatchPool(model, derived=DERIVED, n_threads=n_threads), HORIZON, 4, SUCCESS_DISTANCE)
         self._model = model
         self._hand = int(model.eq_obj2id[0])  # the body welded to the mocap
         joints = model.actuator_trnid[:, 0]
@@ -55,11 +55,6 @@ class Simulator(MujocoGoalSimulator):
         self._finger_dofs = np.array([int(joint.dofadr[0]) for joint in robot])
         self._grip, self._object = (model.site(name).id for name in ("robot0:grip", "object0"))
         self._dt = N_SUBSTEPS * model.opt.timestep
-
-    @property
-    def success_distance(self) -> float:
-        """The stock threshold."""
-        return SUCCESS_DISTANCE
 
     def advance(self, state: Handle, action: Array) -> None:
         """Mocap = hand + 5 cm * action, finger targets = fingers + action, then the physics."""
@@ -112,3 +107,9 @@ class Simulator(MujocoGoalSimulator):
             mujoco.mj_jacSite(self._model, data, of_grip, None, self._grip)
             mujoco.mj_jacSite(self._model, data, of_object, of_spin, self._object)
         return np.moveaxis((jacobians @ qvel[:, None, :, None])[..., 0] * self._dt, 1, 0)
+
+
+@cache
+def simulator() -> Simulator:
+    """The process's simulator: all settings share one model."""
+    return Simulator()

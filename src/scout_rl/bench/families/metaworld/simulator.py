@@ -1,7 +1,7 @@
 """n stock Meta-World environments stepped as one batch, with the same results.
 
 A stock step spends three quarters of its time on its shaped reward and its observation. Here the reward is success - 1
-(``stock_reward.py`` computes the shaped one), and observations are assembled for the whole batch. One batch may hold
+(the tests compute the shaped one), and observations are assembled for the whole batch. One batch may hold
 environments of different tasks.
 
 The position of a shelf is part of the model. Each thread has its own shelf model and moves the shelf before it steps an
@@ -14,6 +14,7 @@ import copy
 import threading
 import weakref
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import mujoco
@@ -22,17 +23,19 @@ from mujoco import mj_forward, mj_step
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from scout_rl.bench.families.family import States
-from scout_rl.bench.families.goal_batch import GoalObservation, StepResult
+from scout_rl.bench.families.family import States, StepResult
+from scout_rl.bench.families.goal_batch import GoalObservation
 from scout_rl.bench.families.metaworld import codec
 from scout_rl.bench.families.metaworld.contexts import FRAME_SKIP, MOCAP_QUAT
 from scout_rl.bench.families.metaworld.tasks import TASKS, Array, stock
-from scout_rl.bench.families.worker_threads import worker_threads
+from scout_rl.bench.families.worker_threads import WorkerThreads
 from scout_rl.bench.hardware import n_usable_cores
 from scout_rl.files.refusal import Refusal
 
 ACTION_SCALE = 1.0 / 100
 """Metres that an action of 1 moves the hand's target by."""
+HORIZON = 150
+"""The time limit of training and evaluation. The slowest solution of any bank has 106 steps; the stock limit is 500."""
 N_ACTIONS, N_FRAME = 4, 18
 _BOTH_FINGERS = np.array([1, -1], dtype=np.int8)
 _RADIUS = np.array([task.radius for task in TASKS])
@@ -123,7 +126,7 @@ class Simulator:
     def __init__(self, max_steps: int, n_threads: int | None = None) -> None:
         self.max_steps = max_steps
         self.n_actions = N_ACTIONS
-        self.threads = worker_threads(n_usable_cores() if n_threads is None else n_threads)
+        self.threads = WorkerThreads(n_usable_cores() if n_threads is None else n_threads)
         self._idle: dict[int, list[Environment]] = {index: [] for index in range(len(TASKS))}
 
     def reset_to(self, states: Mapping[str, Array]) -> Handle:
@@ -194,6 +197,12 @@ class Simulator:
     def _give_back(self, environments: list[Environment]) -> None:
         for environment in environments:
             self._idle[environment.index].append(environment)
+
+
+@cache
+def simulator() -> Simulator:
+    """The process's simulator; its environments are made once."""
+    return Simulator(HORIZON)
 
 
 def stock_observation(observation: GoalObservation) -> NDArray[np.float64]:

@@ -19,6 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.bench.families.family import StepResult
+
 Array = Any
 
 VIEW = 7
@@ -50,24 +52,6 @@ class State(NamedTuple):
     """uint8: the byte of the carried object; ``EMPTY`` when there is none."""
     step_count: Array
     """int32: steps since the episode began."""
-
-
-class StepResult(NamedTuple):
-    """What one step returns besides the new state."""
-
-    observation: Array
-    """uint8[7, 7, 3]: the stock partial view."""
-    reward: Array
-    """float32: the stock reward."""
-    terminated: Array
-    """bool: the goal was reached."""
-    truncated: Array
-    """bool: the time limit was reached."""
-
-    @property
-    def success(self) -> Array:
-        """bool: only the goal ends an episode before the time limit."""
-        return self.terminated
 
 
 @dataclass(frozen=True)
@@ -146,11 +130,11 @@ class Simulator:
         ), moves & (kind == GOAL_KIND)
 
     def step(self, state: State, action: Array) -> tuple[State, StepResult]:
-        """One stock step: the action, then the view from the new state."""
+        """One stock step: the action, then the view from the new state. Success ends an episode."""
         state, terminated = self.move(state, action)
         reward = jnp.where(terminated, jnp.asarray(self._rewards())[state.step_count], 0.0)
         truncated = state.step_count >= self.max_steps
-        return state, StepResult(self.observe(state), reward, terminated, truncated)
+        return state, StepResult(self.observe(state), reward, terminated, terminated, truncated)
 
 
 def _locked(door: Array) -> Array:

@@ -47,6 +47,11 @@ def trajectory(context: Mapping[str, NDArray[Any]]) -> Solution:
     return Solution(stacked, np.array([action for _, action in path[:-1]], dtype=np.int32))
 
 
+def solutions(states: Mapping[str, NDArray[Any]]) -> list[Solution]:
+    """Shortest solutions of n states."""
+    return [trajectory(state) for state in each(states)]
+
+
 def rungs(n_steps: int, n_levels: int) -> NDArray[np.int64]:
     """int[levels]: the steps at even fractions of a solution without its last step.
 

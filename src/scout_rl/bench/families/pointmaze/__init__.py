@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from scout_rl.bench.families.family import Family, Solution, States
+from scout_rl.bench.families.family import Family, States
 from scout_rl.bench.families.mujoco_batch import Array
 from scout_rl.bench.families.pointmaze import contexts, operator, picture, solver
 from scout_rl.bench.families.pointmaze.simulator import Simulator, simulator
 from scout_rl.bench.families.pointmaze.stock import StockMaze
 from scout_rl.bench.families.start_checks import check_starts
-from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
-from scout_rl.ladders.ladder import level_fractions
 from scout_rl.ladders.validate import Report
 
 
@@ -21,26 +18,15 @@ class PointMaze(Family):
     """The family's files behind the contract."""
 
     key = "pointmaze"
-
-    def sample_bank(self, setting: Setting) -> ContextBank:
-        """Stock start-goal pairs of the setting's maze."""
-        return contexts.sample_bank(setting)
+    sample_bank = staticmethod(contexts.sample_bank)
+    target_starts = staticmethod(contexts.target_starts)
+    starts = staticmethod(operator.starts)
+    solutions = staticmethod(solver.solutions)
+    sketch = staticmethod(picture.sketch)
 
     def batch_simulator(self, setting: Setting) -> Simulator:
         """The stock environment as a batch."""
         return simulator(setting.task)
-
-    def target_starts(self, bank_contexts: Mapping[str, Array]) -> States:
-        """The ball at rest at the context's start."""
-        return contexts.target_starts(bank_contexts)
-
-    def starts(self, bank_contexts: Mapping[str, Array], n_levels: int) -> States:
-        """The ball at fractions of the shortest way."""
-        return operator.starts(bank_contexts, level_fractions(n_levels))
-
-    def solutions(self, states: Mapping[str, Array]) -> list[Solution]:
-        """The ball driven along the shortest ways."""
-        return solver.solve(states)
 
     def as_starts(self, states: Mapping[str, Array]) -> States:
         """As after a stock reset, but moving."""
@@ -63,10 +49,6 @@ class PointMaze(Family):
     def why_sketched(self) -> str:
         """Always: a sketch shows more than the stock picture."""
         return "The cells are drawn from above, with the way to the goal."
-
-    def sketch(self, axis: Any, state: States, target: States) -> None:
-        """From above."""
-        picture.sketch(axis, state, target)
 
 
 FAMILY = PointMaze()
