@@ -101,17 +101,20 @@ class MujocoGoalSimulator(ABC):
 
     def step(self, state: Handle, action: Any) -> tuple[Handle, StepResult]:
         """One step of every environment."""
-        action = np.asarray(action)
-        if action.shape != (expected := (state.batch.n, self.n_actions)):
-            raise Refusal(f"actions have shape {action.shape}, and not {expected}.")
-        # Floats keep their type: the stock environment computes in the action's own precision.
-        action = action if action.dtype.kind == "f" else action.astype(np.float64)
-        self.advance(state, action.clip(-1.0, 1.0))
+        self.advance(state, clipped(action, (state.batch.n, self.n_actions)))
         state.step_count += 1
         state.read = self.read(state.batch)
         reward, success = self.judge(state.read[1], state.goal)
         never = np.zeros(state.batch.n, dtype=np.bool_)
         return state, StepResult(self.observe(state), reward, success, never, state.step_count >= self.max_steps)
+
+
+def clipped(action: Any, shape: tuple[int, int]) -> Array:
+    """Actions of that shape in [-1, 1]; floats keep their type, for the stock step computes in it."""
+    action = np.asarray(action)
+    if action.shape != shape:
+        raise Refusal(f"actions have shape {action.shape}, and not {shape}.")
+    return np.asarray((action if action.dtype.kind == "f" else action.astype(np.float64)).clip(-1.0, 1.0))
 
 
 class Attempt(NamedTuple):

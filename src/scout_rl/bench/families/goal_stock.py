@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import States, StockStep
+from scout_rl.bench.families.mujoco_batch import Array
 from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.picture import mujoco_renders
 
-Array = NDArray[Any]
 GoalView = dict[str, NDArray[np.float64]]
 """``observation``, ``achieved_goal`` and ``desired_goal`` of one environment."""
 

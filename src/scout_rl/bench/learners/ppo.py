@@ -150,7 +150,9 @@ class PPO:
                 slot = jnp.arange(n_rows)
                 inside = (slot < size) & (i * size + slot < n_valid)
                 batch = jax.tree.map(lambda a: a[rows], steps)._replace(weight=inside.astype(jnp.float32))
-                state, means = self._gradient_step(state, batch)
+                gradient, means = jax.grad(self.loss, has_aux=True)(state.network, batch)
+                change, optimizer = self._optimizer().update(gradient, state.optimizer)
+                state = PPOState(optax.apply_updates(state.network, change), optimizer)
                 return state, {name: totals[name] + means[name] for name in totals}
 
             return jax.lax.fori_loop(0, n_minibatches, one_minibatch, carry), None
@@ -192,11 +194,6 @@ class PPO:
         means = {name: _mean(terms[name], batch.weight) for name in METRICS}
         total = means["policy_loss"] + self.value * means["value_loss"] - self.entropy * means["entropy"]
         return total, means
-
-    def _gradient_step(self, state: PPOState, batch: Minibatch) -> tuple[PPOState, dict[str, Array]]:
-        gradient, means = jax.grad(self.loss, has_aux=True)(state.network, batch)
-        change, optimizer = self._optimizer().update(gradient, state.optimizer)
-        return PPOState(optax.apply_updates(state.network, change), optimizer), means
 
     def _optimizer(self) -> Any:
         return optax.chain(optax.clip_by_global_norm(self.max_grad_norm), optax.adam(self.learning_rate, eps=1e-5))

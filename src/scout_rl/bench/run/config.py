@@ -67,7 +67,9 @@ class RunConfig:
         require(self.checkpoint_every >= 1, f"checkpoint_every is {self.checkpoint_every}, but must be at least 1")
         object.__setattr__(self, "constants", self._whole_constants(setting))
         object.__setattr__(self, "algorithm", self.algorithm or setting.learner)
-        _require_fit(setting, self.algorithm)
+        # Refuse early a learner of steps on a simulator of goals, or the reverse; `make_learner` refuses unknown keys.
+        fits = self.algorithm not in LEARNERS or LEARNERS[self.algorithm].plays == LEARNERS[setting.learner].plays
+        require(fits, f"the learner {self.algorithm!r} does not fit {setting.key!r}, whose own is {setting.learner!r}")
         constants = {**preset_constants(setting, self.algorithm, self.preset), **self.learner}
         object.__setattr__(self, "learner", learner_constants(make_learner(self.algorithm, constants)))
         require_ladder(self.ladder, self.ladder_from, self.ladder_fallback)
@@ -99,12 +101,6 @@ class RunConfig:
     def identity(self) -> str:
         """Hash of everything that determines the run's numbers."""
         return identity(self.as_dict())
-
-
-def _require_fit(setting: Setting, algorithm: str) -> None:
-    """Refuse early a learner of steps on a simulator of goals, or the reverse; `make_learner` refuses unknown keys."""
-    fits = algorithm not in LEARNERS or LEARNERS[algorithm].plays == LEARNERS[setting.learner].plays
-    require(fits, f"the learner {algorithm!r} does not fit {setting.key!r}, whose own is {setting.learner!r}")
 
 
 def identity(config: dict[str, Any]) -> str:

@@ -47,10 +47,6 @@ class Fetch(Family):
         def hold_still(state: Handle, starts: States) -> Handle:
             return batch.step(state, np.tile(HOLD_STILL, (state.batch.n, 1)))[0]
 
-        def coast(state: Handle, starts: States) -> Handle:
-            batch.coast(state)
-            return state
-
         return check_starts(
             batch,
             ladder,
@@ -60,7 +56,7 @@ class Fetch(Family):
                 holds=lambda state: solver.is_grasped(batch.observe(state)["observation"]),
                 possible=np.ones_like(in_air),
                 needed=in_air & by_hand,
-                settle=(hold_still, coast),
+                settle=(hold_still, lambda state, starts: batch.coast(state)),
                 steps=SETTLING_STEPS,
             ),
         )

@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium_robotics.utils import rotations
 from numpy.typing import NDArray
 
-from scout_rl.bench.families.goal_batch import GoalObservation, Handle, MujocoGoalSimulator
+from scout_rl.bench.families.goal_batch import Handle, MujocoGoalSimulator
 from scout_rl.bench.families.mujoco_batch import Array, BatchPool, MujocoBatch
 
 TASK = "FetchPickAndPlace-v4"
@@ -67,11 +67,11 @@ class Simulator(MujocoGoalSimulator):
         batch.write("ctrl", batch.read("qpos")[:, self._finger_qpos] + grip)
         batch.step(N_SUBSTEPS)
 
-    def coast(self, state: Handle) -> GoalObservation:
+    def coast(self, state: Handle) -> Handle:
         """One step of physics without an action: the restored controls and mocap target hold the grasp."""
         state.batch.step(N_SUBSTEPS)
         state.read = self.read(state.batch)
-        return self.observe(state)
+        return state
 
     def read(self, batch: MujocoBatch) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Positions, fingers, rotation and velocities as the stock environment orders them (25 numbers)."""

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from scout_rl.bench.families.family import States, StepResult
-from scout_rl.bench.families.goal_batch import GoalObservation
+from scout_rl.bench.families.goal_batch import GoalObservation, clipped
 from scout_rl.bench.families.metaworld import codec
 from scout_rl.bench.families.metaworld.contexts import FRAME_SKIP, MOCAP_QUAT
 from scout_rl.bench.families.metaworld.tasks import TASKS, Array, stock
@@ -171,7 +171,9 @@ class Simulator:
 
     def step(self, state: Handle, action: Any) -> tuple[Handle, StepResult]:
         """One step of every environment."""
-        action = _checked(action, state.n)
+        finite, action = np.isfinite(action), clipped(action, (state.n, N_ACTIONS))
+        if not finite.all():
+            raise Refusal(f"the action of environment {int(np.argwhere(~finite)[0, 0])} is not finite.")
         target = np.array([environment.mocap_pos for environment in state.environments])
         target = (target + action[:, :3] * ACTION_SCALE).clip(state.mocap_low, state.mocap_high)
         parts, controls, targets = state.parts, list(action[:, 3:] * _BOTH_FINGERS), list(target)
@@ -208,17 +210,6 @@ def simulator() -> Simulator:
 def stock_observation(observation: GoalObservation) -> NDArray[np.float64]:
     """The stock observation [n, 39] of a goal observation."""
     return np.concatenate([observation["observation"][:, : 2 * N_FRAME], observation["desired_goal"]], axis=1)
-
-
-def _checked(action: Any, n: int) -> Array:
-    """Actions clipped to [-1, 1]; floats keep their type, for the stock step computes in it."""
-    action = np.asarray(action)
-    if action.shape != (n, N_ACTIONS):
-        raise Refusal(f"actions have shape {action.shape}, and not {(n, N_ACTIONS)}.")
-    if not np.isfinite(action).all():
-        raise Refusal(f"the action of environment {int(np.argwhere(~np.isfinite(action))[0, 0])} is not finite.")
-    action = action if action.dtype.kind == "f" else action.astype(np.float64)
-    return np.asarray(action.clip(-1.0, 1.0))
 
 
 def _frame(rows: Array) -> NDArray[np.float64]:
