@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from scout_rl import rules
@@ -91,6 +92,10 @@ class RunConfig:
 
     def make_learner(self) -> Learner:
         """The learner with its constants."""
+        return self._learner
+
+    @cached_property
+    def _learner(self) -> Learner:
         return make_learner(self.algorithm, self.learner)
 
     def as_dict(self) -> dict[str, Any]:
