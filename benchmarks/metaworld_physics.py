@@ -9,7 +9,7 @@ import mujoco
 
 from scout_rl.bench.families.metaworld.contexts import FRAME_SKIP
 from scout_rl.bench.families.metaworld.tasks import stock, stock_env, task_index
-from scout_rl.bench.families.worker_threads import worker_threads
+from scout_rl.bench.families.worker_threads import WorkerThreads
 from scout_rl.bench.hardware import n_usable_cores
 
 CONTROLS = ("ctrl", "mocap_pos", "mocap_quat")
@@ -39,7 +39,7 @@ class MetaWorldPhysics:
         return max(self._run(n) for n in sorted({1, n_usable_cores()}))
 
     def _run(self, n_threads: int) -> float:
-        spent, threads = 0.0, worker_threads(n_threads)
+        spent, threads = 0.0, WorkerThreads(n_threads)
         for t, controls in enumerate(self.controls):
             if t % self.simulator.max_steps == 0:
                 environments = (handle := self.simulator.reset_to(self.starts)).environments

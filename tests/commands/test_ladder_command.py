@@ -71,7 +71,7 @@ def test_a_planted_cell_is_one_line_and_exit_code_1(tmp_path, capsys, monkeypatc
             array[1, 1] = array[1, 3]
         return ladder
 
-    monkeypatch.setattr(operator, "starts", planted)
+    monkeypatch.setattr(MiniGrid, "starts", staticmethod(planted))
     assert main(["ladder", "doorkey-small", "--contexts", "4", "9", "--out", str(tmp_path)]) == 1
     out = capsys.readouterr().out
     assert "1 of 10 cells invalid (10.0%)" in out

@@ -40,7 +40,7 @@ def hold(path: Path, seconds: float, sentence: str) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + seconds
     with path.open("ab") as file:
-        while not _acquire(file):
+        while not acquire(file):
             if time.monotonic() > deadline:
                 raise Refusal(sentence)
             time.sleep(0.1)
@@ -54,10 +54,11 @@ def is_held(path: Path) -> bool:
     except OSError:
         return False
     with file:
-        return not _acquire(file)
+        return not acquire(file)
 
 
-def _acquire(file: IO[bytes]) -> bool:
+def acquire(file: IO[bytes]) -> bool:
+    """Lock an open file, if it is free; whether it is ours now."""
     try:
         import fcntl
     except ModuleNotFoundError:

@@ -8,7 +8,7 @@ import numpy as np
 from scout_rl.rules.arrays import active, namespace, take
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.frontier import Frontier, FrontierRule, Tests, init_frontier
-from scout_rl.rules.rule import check_shape, require
+from scout_rl.rules.rule import check_shape, limited
 from scout_rl.rules.sampling import uniform
 from scout_rl.rules.statistics import Statistics, fold, init_statistics, observe, tally
 from scout_rl.rules.unpaced import BETA
@@ -33,14 +33,10 @@ class Aced(FrontierRule):
     key: ClassVar[str] = "aced"
     gate_constant = "n_min"
 
-    tau_high: float = 0.8
+    tau_high: float = limited(0.8, lambda tau_high: 0 < tau_high <= 1, "tau_high is {}, but must be in (0, 1]")
     """SCOUT's."""
-    n_min: int = 15
+    n_min: int = limited(15, lambda n_min: n_min >= 1, "n_min is {}, but a move needs at least one outcome")
     """SCOUT's (ours: the paper names only the threshold)."""
-
-    def __post_init__(self) -> None:
-        require(0 < self.tau_high <= 1, f"Aced: tau_high is {self.tau_high}, but must be in (0, 1]")
-        require(self.n_min >= 1, f"Aced: n_min is {self.n_min}, but a move needs at least one outcome")
 
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> AcedState:
         """Every frontier at L, no outcomes."""

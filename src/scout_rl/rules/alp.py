@@ -7,7 +7,7 @@ import numpy as np
 
 from scout_rl.rules.arrays import namespace
 from scout_rl.rules.cells import Array, Outcomes
-from scout_rl.rules.rule import Rule, check_shape, require
+from scout_rl.rules.rule import Rule, check_shape, limited
 from scout_rl.rules.sampling import floor_and_cap, softmax
 from scout_rl.rules.statistics import Statistics, fold, init_statistics, observe, tally
 
@@ -28,23 +28,18 @@ class Alp(Rule):
 
     key: ClassVar[str] = "alp"
 
-    beta: float = 0.2
+    beta: float = limited(0.2, lambda beta: 0 < beta <= 1, "the rate beta is {}, but must be in (0, 1]")
     """Rate of ``s``."""
-    beta_slow: float = 0.05
+    beta_slow: float = limited(
+        0.05, lambda beta_slow: 0 < beta_slow <= 1, "the rate beta_slow is {}, but must be in (0, 1]"
+    )
     """Rate of ``s_slow``."""
-    tau: float = 0.5
+    tau: float = limited(0.5, lambda tau: tau > 0, "the temperature tau is {}, but must be positive")
     """SCOUT's temperature."""
-    eps: float = 0.1
+    eps: float = limited(0.1, lambda eps: 0 <= eps <= 1, "the floor eps is {}, but must be in 0..1")
     """SCOUT's floor."""
-    q_max: float = 0.5
+    q_max: float = limited(0.5, lambda q_max: 0 < q_max <= 1, "the cap q_max is {}, but must be in (0, 1]")
     """SCOUT's cap."""
-
-    def __post_init__(self) -> None:
-        require(0 < self.beta <= 1, f"Alp: the rate beta is {self.beta}, but must be in (0, 1]")
-        require(0 < self.beta_slow <= 1, f"Alp: the rate beta_slow is {self.beta_slow}, but must be in (0, 1]")
-        require(self.tau > 0, f"Alp: the temperature tau is {self.tau}, but must be positive")
-        require(0 <= self.eps <= 1, f"Alp: the floor eps is {self.eps}, but must be in 0..1")
-        require(0 < self.q_max <= 1, f"Alp: the cap q_max is {self.q_max}, but must be in (0, 1]")
 
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> AlpState:
         """Both averages at 0."""

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from scout_rl.rules.arrays import namespace
 from scout_rl.rules.cells import Array
-from scout_rl.rules.rule import State, require
+from scout_rl.rules.rule import State, limited
 from scout_rl.rules.unpaced import UnpacedRule, one_level
 
 
@@ -19,11 +19,10 @@ class Anneal(UnpacedRule):
 
     key: ClassVar[str] = "anneal"
 
-    T_anneal: int = 2000
+    T_anneal: int = limited(
+        2000, lambda T_anneal: T_anneal >= 1, "T_anneal is {}, but a schedule has at least one window"
+    )
     """Windows until level 0; the paper's 2000 of 2400 on the constructed conflict, 3000 of 6000 on Meta-World."""
-
-    def __post_init__(self) -> None:
-        require(self.T_anneal >= 1, f"Anneal: T_anneal is {self.T_anneal}, but a schedule has at least one window")
 
     def levels(self, state: State) -> Array:
         """The shared level."""

@@ -9,7 +9,7 @@ from scout_rl.rules.arrays import active, namespace, scatter_set, take
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.frontier import Frontier, Tests
 from scout_rl.rules.incomplete_beta import incomplete_beta
-from scout_rl.rules.rule import State, require
+from scout_rl.rules.rule import State, limited
 from scout_rl.rules.scout import Scout
 from scout_rl.rules.statistics import Statistics, Tally, fold
 
@@ -36,15 +36,10 @@ class Beta(Scout):
 
     key: ClassVar[str] = "beta"
 
-    gamma: float = 0.95
+    gamma: float = limited(0.95, lambda gamma: 0 < gamma <= 1, "gamma is {}, but must be in (0, 1]")
     """Discount of the counts per outcome; 1 is the paper's undiscounted ablation."""
-    certainty: float = 0.8
+    certainty: float = limited(0.8, lambda certainty: 0.5 < certainty <= 1, "certainty is {}, but must be in (0.5, 1]")
     """Posterior probability that a test needs."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(0 < self.gamma <= 1, f"Beta: gamma is {self.gamma}, but must be in (0, 1]")
-        require(0.5 < self.certainty <= 1, f"Beta: certainty is {self.certainty}, but must be in (0.5, 1]")
 
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> State:
         """SCOUT's start, with the uniform prior in every cell."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from scout_rl.rules.cells import Array
-from scout_rl.rules.rule import State
+from scout_rl.rules.rule import State, limited
 from scout_rl.rules.sampling import uniform
 from scout_rl.rules.scout import Scout
 
@@ -15,7 +15,9 @@ class LocalFrontier(Scout):
 
     key: ClassVar[str] = "local-frontier"
 
-    N_stale: int = 0
+    N_stale: int = limited(
+        0, lambda N_stale: N_stale >= 0, "N_stale is {}; 0 turns antistall off, negative is meaningless"
+    )
     """Antistall off."""
 
     def context_probabilities(self, state: State) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 
 from scout_rl.rules.arrays import namespace
 from scout_rl.rules.cells import Array, Outcomes
-from scout_rl.rules.rule import require
+from scout_rl.rules.rule import limited, require
 from scout_rl.rules.statistics import Statistics
 from scout_rl.rules.unpaced import UnpacedRule
 
@@ -29,7 +29,7 @@ class Mixture(UnpacedRule):
 
     key: ClassVar[str] = "mixture"
 
-    rate: float = 0.05
+    rate: float = limited(0.05, lambda rate: 0 < rate <= 1, "rate is {}, but must be in (0, 1]")
     """Rate of ``S`` per window."""
     m_low: float = 0.1
     """Level-0 mass at S = 0."""
@@ -39,7 +39,7 @@ class Mixture(UnpacedRule):
     """Least mass of the easiest level."""
 
     def __post_init__(self) -> None:
-        require(0 < self.rate <= 1, f"Mixture: rate is {self.rate}, but must be in (0, 1]")
+        super().__post_init__()
         require(
             0 <= self.m_low <= self.m_high and self.m_high + self.easy_floor <= 1 and self.easy_floor >= 0,
             f"Mixture: masses m_low={self.m_low}, m_high={self.m_high}, easy_floor={self.easy_floor} do not fit into 1",

@@ -7,7 +7,7 @@ import numpy as np
 
 from scout_rl.rules.arrays import namespace, running_max
 from scout_rl.rules.cells import Array, Outcomes
-from scout_rl.rules.rule import Rule, check_shape, require
+from scout_rl.rules.rule import Rule, check_shape, limited
 from scout_rl.rules.sampling import floor_and_cap
 from scout_rl.rules.statistics import Statistics, fold, init_statistics, observe, recency, tally
 from scout_rl.rules.unpaced import BETA
@@ -30,28 +30,19 @@ class Plr(Rule):
 
     key: ClassVar[str] = "plr"
 
-    alpha: float = 0.3
+    alpha: float = limited(0.3, lambda alpha: 0 < alpha <= 1, "alpha is {}, but must be in (0, 1]")
     """Rate of the signal's average."""
-    beta: float = 0.5
+    beta: float = limited(0.5, lambda beta: beta > 0, "the rank temperature beta is {}, but must be positive")
     """Rank temperature: the exponent is 1/beta."""
-    rho: float = 0.1
+    rho: float = limited(0.1, lambda rho: 0 <= rho <= 1, "rho is {}, but must be in 0..1")
     """Share of the staleness distribution."""
-    eps: float = 0.1
+    eps: float = limited(0.1, lambda eps: 0 <= eps <= 1, "the floor eps is {}, but must be in 0..1")
     """SCOUT's floor."""
-    q_max: float = 0.5
+    q_max: float = limited(0.5, lambda q_max: 0 < q_max <= 1, "the cap q_max is {}, but must be in (0, 1]")
     """SCOUT's cap."""
 
-    def __post_init__(self) -> None:
-        require(0 < self.alpha <= 1, f"Plr: alpha is {self.alpha}, but must be in (0, 1]")
-        require(self.beta > 0, f"Plr: the rank temperature beta is {self.beta}, but must be positive")
-        require(0 <= self.rho <= 1, f"Plr: rho is {self.rho}, but must be in 0..1")
-        require(0 <= self.eps <= 1, f"Plr: the floor eps is {self.eps}, but must be in 0..1")
-        require(0 < self.q_max <= 1, f"Plr: the cap q_max is {self.q_max}, but must be in (0, 1]")
-
-    @property
-    def needs_signal(self) -> bool:
-        """The mean absolute TD error of the un-relabelled rollout."""
-        return True
+    needs_signal = True
+    """The mean absolute TD error of the un-relabelled rollout."""
 
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> PlrState:
         """No cell visited."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from scout_rl.rules.arrays import namespace
 from scout_rl.rules.cells import Array
-from scout_rl.rules.rule import State, require
+from scout_rl.rules.rule import State, limited, require
 from scout_rl.rules.unpaced import UnpacedRule, one_level
 
 TIE = 1e-6
@@ -23,17 +23,16 @@ class Reverse(UnpacedRule):
 
     key: ClassVar[str] = "reverse"
 
-    T: int = 2000
+    T: int = limited(2000, lambda T: T >= 1, "T is {}, but a schedule has at least one window")
     """Windows until the target start."""
-    start: float = 0.9
+    start: float = limited(0.9, lambda start: 0 < start <= 1, "start is {}, but progress lies in (0, 1]")
     """Progress of the first window's starts."""
     progress: tuple[float, ...] | None = None
     """Progress of every level, 0 first. None: {0, .25, .5, .75, .9} for five levels, else evenly spaced up to 0.9.
     The benchmark uses its ladder's."""
 
     def __post_init__(self) -> None:
-        require(self.T >= 1, f"Reverse: T is {self.T}, but a schedule has at least one window")
-        require(0 < self.start <= 1, f"Reverse: start is {self.start}, but progress lies in (0, 1]")
+        super().__post_init__()
         if self.progress is not None:
             object.__setattr__(self, "progress", tuple(float(p) for p in self.progress))
             rising = all(a < b for a, b in zip(self.progress, self.progress[1:], strict=False))

@@ -8,7 +8,7 @@ import numpy as np
 from scout_rl.rules.arrays import active, namespace, scatter_set, segment_sum
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.frontier import Frontier, FrontierRule, Tests, init_frontier
-from scout_rl.rules.rule import check_shape, require
+from scout_rl.rules.rule import check_shape, limited, require
 from scout_rl.rules.statistics import Statistics, init_statistics, observe, tally
 from scout_rl.rules.unpaced import BETA
 
@@ -37,15 +37,15 @@ class Rfcl(FrontierRule):
 
     needed: int = 3
     memory: int = 5
-    weight: float = 0.1
+    weight: float = limited(0.1, lambda weight: weight > 0, "weight is {}, but must be positive")
     """Added to ``1 - s_hat``: a solved context keeps this weight."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(
             1 <= self.needed <= self.memory <= 30,
             f"Rfcl: needed={self.needed} of memory={self.memory} must satisfy 1 <= needed <= memory <= 30",
         )
-        require(self.weight > 0, f"Rfcl: weight is {self.weight}, but must be positive")
 
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> RfclState:
         """Every frontier at L, no outcomes."""

@@ -7,7 +7,7 @@ from scout_rl.rules.arrays import namespace
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.frontier import Frontier, FrontierRule, Tests
 from scout_rl.rules.rfcl import Rfcl, RfclState
-from scout_rl.rules.rule import require
+from scout_rl.rules.rule import limited
 
 SPARE = 1e-6
 """Weight of a demonstration whose frontier is at its start."""
@@ -26,17 +26,12 @@ class RfclDemo(FrontierRule):
     key: ClassVar[str] = "rfcl-demo"
     gate_constant = "m"
 
-    m: int = 2
+    m: int = limited(2, lambda m: 1 <= m <= 30, "m is {}, but must be 1 to 30")
     """Rollouts in a row that must succeed."""
-    delta: int = 8
+    delta: int = limited(8, lambda delta: delta >= 1, "delta is {}, but must be at least 1")
     """Levels of one advance."""
-    spread: int = 5
+    spread: int = limited(5, lambda spread: spread >= 1, "spread is {}, but must be at least 1")
     """Levels that starts are drawn from."""
-
-    def __post_init__(self) -> None:
-        require(1 <= self.m <= 30, f"RfclDemo: m is {self.m}, but must be 1 to 30")
-        require(self.delta >= 1, f"RfclDemo: delta is {self.delta}, but must be at least 1")
-        require(self.spread >= 1, f"RfclDemo: spread is {self.spread}, but must be at least 1")
 
     @property
     def buffer(self) -> Rfcl:

@@ -16,14 +16,16 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from scout_rl.files.refusal import Refusal
 from scout_rl.rules.cells import Array, Outcomes
 
+T = TypeVar("T")
 State = Any
 """A named tuple of arrays. Each rule has its own type, with a ``statistics`` field (see ``statistics.py``)."""
 
@@ -105,10 +107,23 @@ class Rule(ABC):
         """Return the success statistic and the evidence behind a decision at these cells (no leading axes)."""
         return state.statistics.success[context, level], state.statistics.evidence[context, level]
 
+    def __post_init__(self) -> None:
+        """Refuse constants outside their limits (`limited`)."""
+        for f in dataclasses.fields(self):  # type: ignore[arg-type]
+            if "fits" in f.metadata:
+                value = getattr(self, f.name)
+                require(f.metadata["fits"](value), f"{type(self).__name__}: {f.metadata['sentence'].format(value)}")
+
     def constants(self) -> dict[str, Any]:
         """Return the hyper-parameters as JSON values."""
         fields = dataclasses.fields(self)  # type: ignore[arg-type]
         return {f.name: _plain(getattr(self, f.name)) for f in fields}
+
+
+def limited(default: T, fits: Callable[[Any], bool], sentence: str) -> T:
+    """The default of a constant that is refused unless it ``fits``; ``{}`` in the sentence stands for the value."""
+    constant: T = dataclasses.field(default=default, metadata={"fits": fits, "sentence": sentence})
+    return constant
 
 
 def _plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from scout_rl.rules.arrays import active, namespace, take
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.frontier import Frontier, FrontierRule, Tests, init_frontier
-from scout_rl.rules.rule import State, check_shape, require
+from scout_rl.rules.rule import State, check_shape, limited, require
 from scout_rl.rules.sampling import floor_and_cap, softmax
 from scout_rl.rules.statistics import Statistics, Tally, fold, init_statistics, observe, tally
 
@@ -44,44 +44,36 @@ class Scout(FrontierRule):
     """Weight of cells not sampled recently, ``log(1+c)``."""
     lambda_u: float = 0.0
     """Weight of the learner's signal (the paper's negative ablation: critic disagreement)."""
-    tau: float = 0.5
+    tau: float = limited(0.5, lambda tau: tau > 0, "the temperature tau is {}, but must be positive")
     """Softmax temperature."""
-    eps: float = 0.1
+    eps: float = limited(0.1, lambda eps: 0 <= eps <= 1, "the floor eps is {}, but must be in 0..1")
     """Uniform exploration floor over contexts."""
-    q_max: float = 0.5
+    q_max: float = limited(0.5, lambda q_max: 0 < q_max <= 1, "the cap q_max is {}, but must be in (0, 1]")
     """Cap on one cell's probability."""
     tau_low: float = 0.15
     """At or below it: restore assistance."""
     tau_high: float = 0.8
     """At or above it: remove assistance."""
-    n_min: int = 15
+    n_min: int = limited(15, lambda n_min: n_min >= 1, "n_min is {}, but a move needs at least one outcome")
     """Outcomes a cell needs before its frontier may move."""
-    cooldown: int = 3
+    cooldown: int = limited(3, lambda cooldown: cooldown >= 0, "cooldown is {}, but cannot be negative")
     """Windows after a move in which the context is not eligible."""
-    N_stale: int = 4
+    N_stale: int = limited(
+        4, lambda N_stale: N_stale >= 0, "N_stale is {}; 0 turns antistall off, negative is meaningless"
+    )
     """Eligible windows without a move until antistall probes a harder level; 0 turns it off."""
-    beta: float = 0.2
+    beta: float = limited(0.2, lambda beta: 0 < beta <= 1, "the rate beta is {}, but must be in (0, 1]")
     """Rate of the success average."""
-    hysteresis: int = 2
+    hysteresis: int = limited(2, lambda hysteresis: 1 <= hysteresis <= 100, "hysteresis is {}, but must be in 1..100")
     """Consecutive eligible windows that must agree on a direction."""
 
     def __post_init__(self) -> None:
-        name = type(self).__name__
-        require(self.tau > 0, f"{name}: the temperature tau is {self.tau}, but must be positive")
-        require(0 <= self.eps <= 1, f"{name}: the floor eps is {self.eps}, but must be in 0..1")
-        require(0 < self.q_max <= 1, f"{name}: the cap q_max is {self.q_max}, but must be in (0, 1]")
+        super().__post_init__()
         require(
             0 <= self.tau_low < self.tau_high <= 1,
-            f"{name}: thresholds tau_low={self.tau_low}, tau_high={self.tau_high} must be ordered within 0..1",
+            f"{type(self).__name__}: thresholds tau_low={self.tau_low}, tau_high={self.tau_high} must be ordered "
+            "within 0..1",
         )
-        require(0 < self.beta <= 1, f"{name}: the rate beta is {self.beta}, but must be in (0, 1]")
-        require(self.n_min >= 1, f"{name}: n_min is {self.n_min}, but a move needs at least one outcome")
-        require(self.cooldown >= 0, f"{name}: cooldown is {self.cooldown}, but cannot be negative")
-        require(
-            self.N_stale >= 0,
-            f"{name}: N_stale is {self.N_stale}; 0 turns antistall off, negative is meaningless",
-        )
-        require(1 <= self.hysteresis <= 100, f"{name}: hysteresis is {self.hysteresis}, but must be in 1..100")
 
     @property
     def needs_signal(self) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 from scout_rl.rules.arrays import active, namespace, take
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.frontier import Frontier, Tests
-from scout_rl.rules.rule import State, require
+from scout_rl.rules.rule import State, limited
 from scout_rl.rules.scout import Scout
 from scout_rl.rules.statistics import Statistics, Tally, fold
 
@@ -33,15 +33,10 @@ class Wilson(Scout):
 
     key: ClassVar[str] = "wilson"
 
-    discount: float = 0.95
+    discount: float = limited(0.95, lambda discount: 0 < discount <= 1, "discount is {}, but must be in (0, 1]")
     """Discount of the counts per outcome."""
-    z: float = 1.0
+    z: float = limited(1.0, lambda z: z >= 0, "z is {}, but cannot be negative")
     """Width of the interval in standard deviations."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(0 < self.discount <= 1, f"Wilson: discount is {self.discount}, but must be in (0, 1]")
-        require(self.z >= 0, f"Wilson: z is {self.z}, but cannot be negative")
 
     def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> State:
         """SCOUT's start, no counts."""

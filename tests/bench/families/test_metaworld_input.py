@@ -8,8 +8,8 @@ import pytest
 from scout_rl.bench.families import family, load_bank
 from scout_rl.bench.families.metaworld import codec
 from scout_rl.bench.families.metaworld.contexts import target_starts
-from scout_rl.bench.families.metaworld.simulator import Simulator
-from scout_rl.bench.families.metaworld.solver import HORIZON, solved
+from scout_rl.bench.families.metaworld.simulator import HORIZON, Simulator
+from scout_rl.bench.families.metaworld.solver import solved
 from scout_rl.bench.families.metaworld.tasks import stock_env, task_index
 from scout_rl.bench.settings.bank import require_hash
 from scout_rl.bench.settings.settings import SETTINGS

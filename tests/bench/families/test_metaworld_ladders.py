@@ -8,8 +8,8 @@ import pytest
 from scout_rl.bench.families import family
 from scout_rl.bench.families.metaworld import GRASP_STEPS, codec
 from scout_rl.bench.families.metaworld.contexts import target_starts
-from scout_rl.bench.families.metaworld.simulator import Simulator
-from scout_rl.bench.families.metaworld.solver import HORIZON, attempt
+from scout_rl.bench.families.metaworld.simulator import HORIZON, Simulator
+from scout_rl.bench.families.metaworld.solver import attempt
 from scout_rl.bench.families.metaworld.tasks import TASKS, stock_env
 from scout_rl.bench.settings.settings import SETTINGS
 from scout_rl.ladders.ladder import level_fractions

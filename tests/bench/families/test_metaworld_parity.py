@@ -14,8 +14,7 @@ import pytest
 from scout_rl.bench.families import family
 from scout_rl.bench.families.metaworld import codec, script
 from scout_rl.bench.families.metaworld.contexts import target_starts
-from scout_rl.bench.families.metaworld.simulator import Simulator, stock_observation
-from scout_rl.bench.families.metaworld.solver import HORIZON
+from scout_rl.bench.families.metaworld.simulator import HORIZON, Simulator, stock_observation
 from scout_rl.bench.families.metaworld.stock_reward import stock_reward
 from scout_rl.bench.families.metaworld.tasks import TASKS, stock, stock_env
 from scout_rl.bench.settings.settings import SETTINGS

@@ -73,8 +73,8 @@ def test_an_invalid_ladder_is_refused_and_not_kept(contexts, tmp_path, monkeypat
 
     starts = pointmaze.PointMaze.starts
 
-    def broken(self, given, n_levels):
-        ladder = starts(self, given, n_levels)
+    def broken(self, contexts, n_levels):
+        ladder = starts(contexts, n_levels)
         ladder["qvel"][3, 2] = np.inf
         return ladder
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.signal import correlate2d
 
-from scout_rl.bench.learners.networks import Dense, patches
+from scout_rl.bench.learners.networks import dense, patches
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_a_dense_map_of_patches_is_a_convolution():
     """Against SciPy, channel by channel: out[i, j, o] = sum over di, dj, c of x[i+di, j+dj, c] * w[di, dj, c,
     o]."""
     x = np.random.default_rng(0).normal(size=(7, 7, 3)).astype(np.float32)
-    layer = Dense(12, 5, 1.0, jax.random.key(1))
+    layer = dense(12, 5, 1.0, jax.random.key(1))
     kernel = np.asarray(layer.weight).reshape(2, 2, 3, 5)
     expected = np.stack(
         [sum(correlate2d(x[..., c], kernel[..., c, o], mode="valid") for c in range(3)) for o in range(5)],

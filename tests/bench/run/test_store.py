@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from scout_rl.bench.run import checkpoint
-from scout_rl.bench.run.store import MANIFEST, FolderStore, UrlStore, open_store
+from scout_rl.bench.run.store import MANIFEST, Store, UrlStore, open_store
 
 pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'scout-rl[ray]'")
 NAME = "setting/rule/40"
@@ -38,7 +38,7 @@ def train_to(store, windows):
 
 
 def test_a_folder_is_trained_in_and_a_url_is_not(tmp_path):
-    assert isinstance(open_store(str(tmp_path)), FolderStore)
+    assert type(open_store(str(tmp_path))) is Store
     assert open_store(str(tmp_path)).local_folder(NAME) == tmp_path / NAME
     store = open_store(f"file://{tmp_path}/kept")
     assert isinstance(store, UrlStore)
@@ -54,7 +54,7 @@ def test_a_url_that_cannot_be_opened_is_a_sentence(url):
 
 
 def test_small_files(store, tmp_path):
-    for one in (store, FolderStore(str(tmp_path / "folder"))):
+    for one in (store, Store(str(tmp_path / "folder"))):
         assert one.read("a/b.json") is None
         one.write("a/b.json", b"0123456789")
         assert one.read("a/b.json") == b"0123456789"

@@ -40,58 +40,38 @@ class Solution(NamedTuple):
     """[T, ...]."""
 
 
-class StepResult(Protocol):
+class StepResult(NamedTuple):
     """What a step of n environments returns; arrays with a leading axis of n."""
 
-    @property
-    def observation(self) -> Any:
-        """What a policy sees after the step."""
-        ...
-
-    @property
-    def reward(self) -> Any:
-        """The stock environment's reward."""
-        ...
-
-    @property
-    def success(self) -> Any:
-        """bool[n]: the stock environment's success indicator."""
-        ...
-
-    @property
-    def terminated(self) -> Any:
-        """bool[n]."""
-        ...
-
-    @property
-    def truncated(self) -> Any:
-        """bool[n]: the time limit was reached."""
-        ...
+    observation: Any
+    """What a policy sees after the step."""
+    reward: Any
+    """The stock environment's reward."""
+    success: Any
+    """bool[n]: the stock environment's success indicator."""
+    terminated: Any
+    """bool[n]."""
+    truncated: Any
+    """bool[n]: the time limit was reached."""
 
 
 class BatchSimulator(Protocol):
     """N environments as one batch; ``state`` is what the simulator steps: a pytree or a handle."""
 
-    @property
-    def max_steps(self) -> int:
-        """The time limit in steps, counted from the start of any level."""
-        ...
+    max_steps: int
+    """The time limit in steps, counted from the start of any level."""
 
     def reset_to(self, states: Mapping[str, NDArray[Any]]) -> Any:
         """Restore named arrays [n, ...]."""
-        ...
 
     def get_states(self, state: Any) -> States:
         """The named arrays [n, ...] that ``reset_to`` restores."""
-        ...
 
     def observe(self, state: Any) -> Any:
         """What a policy sees [n, ...]."""
-        ...
 
     def step(self, state: Any, action: Any) -> tuple[Any, StepResult]:
         """One step of every environment."""
-        ...
 
 
 class GoalSimulator(BatchSimulator, Protocol):
@@ -100,18 +80,14 @@ class GoalSimulator(BatchSimulator, Protocol):
     Observations are dicts of ``observation``, ``achieved_goal`` and ``desired_goal``.
     """
 
-    @property
-    def n_actions(self) -> int:
-        """Coordinates of an action, each in [-1, 1]."""
-        ...
+    n_actions: int
+    """Coordinates of an action, each in [-1, 1]."""
 
     def goal_radius(self, state: Any) -> NDArray[np.float64]:
         """[n]: a state is a success when its achieved goal is within this distance of the goal."""
-        ...
 
     def is_success(self, state: Any) -> NDArray[np.bool_]:
         """bool[n]: the stock success indicator of the states themselves."""
-        ...
 
 
 class StockStep(NamedTuple):
@@ -129,27 +105,21 @@ class StockEnv(Protocol):
 
     def reset(self) -> Any:
         """Start the context as the stock environment does; returns what the policy sees."""
-        ...
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Any:
         """Start an episode in the named arrays of one state; returns what the policy sees."""
-        ...
 
     def state(self) -> States:
         """The named arrays of the present state."""
-        ...
 
     def is_success(self) -> bool:
         """Whether the present state is a success."""
-        ...
 
     def step(self, action: Any) -> StockStep:
         """One step of the stock environment."""
-        ...
 
     def render(self) -> NDArray[np.uint8]:
         """The stock renderer's picture uint8[height, width, 3] of the present state."""
-        ...
 
 
 class Family(ABC):
@@ -185,9 +155,9 @@ class Family(ABC):
     def solutions(self, states: Mapping[str, NDArray[Any]]) -> list[Solution]:
         """A reference solution of each of n states; a ``ValueError`` where one has none."""
 
-    @abstractmethod
     def as_starts(self, states: Mapping[str, NDArray[Any]]) -> States:
-        """States [n, ...] of an episode as starts: step counters at 0, derived arrays recomputed."""
+        """States [n, ...] of an episode as starts: step counters at 0, derived arrays (if there are any) recomputed."""
+        return {**states, "step_count": np.zeros_like(states["step_count"])}
 
     @abstractmethod
     def check_ladder(self, contexts: Mapping[str, NDArray[Any]], ladder: States, *, by_hand: bool) -> Report:

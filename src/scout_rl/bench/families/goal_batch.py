@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.bench.families.family import Solution, States
+from scout_rl.bench.families.family import GoalSimulator, Solution, States, StepResult
 from scout_rl.bench.families.mujoco_batch import Array, BatchPool, MujocoBatch
 from scout_rl.files.refusal import Refusal
 
@@ -22,16 +22,6 @@ GoalObservation = dict[str, NDArray[np.float64]]
 
 CHUNK = 16
 """States turned into starts at once."""
-
-
-class StepResult(NamedTuple):
-    """What a step of n environments returns."""
-
-    observation: GoalObservation
-    reward: NDArray[np.floating[Any]]
-    success: NDArray[np.bool_]
-    terminated: NDArray[np.bool_]
-    truncated: NDArray[np.bool_]
 
 
 class Handle:
@@ -47,12 +37,14 @@ class Handle:
 
 
 class MujocoGoalSimulator(ABC):
-    """A family fills in the stock semantics: ``advance``, ``read``, ``judge``, ``success_distance``."""
+    """A family fills in the stock semantics: ``advance``, ``read``, ``judge``.
 
-    def __init__(self, pool: BatchPool, max_steps: int, n_actions: int) -> None:
-        self.pool = pool
-        self.max_steps = max_steps
-        self.n_actions = n_actions
+    A state within ``success_distance`` of its goal is a success.
+    """
+
+    def __init__(self, pool: BatchPool, max_steps: int, n_actions: int, success_distance: float) -> None:
+        self.pool, self.max_steps, self.n_actions = pool, max_steps, n_actions
+        self.success_distance = success_distance
 
     @abstractmethod
     def advance(self, state: Handle, action: Array) -> None:
@@ -65,11 +57,6 @@ class MujocoGoalSimulator(ABC):
     @abstractmethod
     def judge(self, achieved: Array, goal: Array) -> tuple[NDArray[np.floating[Any]], NDArray[np.bool_]]:
         """The stock reward and success indicator [n]."""
-
-    @property
-    @abstractmethod
-    def success_distance(self) -> float:
-        """A state within this distance of its goal is a success."""
 
     def goal_radius(self, state: Handle) -> NDArray[np.float64]:
         """[n]: the same for every environment."""
@@ -92,19 +79,21 @@ class MujocoGoalSimulator(ABC):
     def as_starts(self, states: Mapping[str, Array]) -> States:
         """States [n, ...] as starts: step counters at 0, derived arrays in agreement with qpos."""
         n = len(states["goal"])
-        states = {**states, "step_count": np.zeros(n, dtype=np.int32)}
+        derived = {name: np.zeros((n, *shape)) for name, shape in self.pool.layout.derived.items()}
+        states = {**states, **derived, "step_count": np.zeros(n, dtype=np.int32)}
         parts = []
         for begin in range(0, n, CHUNK):
             rows = np.minimum(np.arange(begin, begin + CHUNK), n - 1)
             chunk = {name: np.asarray(array)[rows] for name, array in states.items()}
             handle = Handle(self.pool, chunk)
-            handle.batch.as_starts(chunk)
+            handle.batch.set_states(chunk, derived=False)
             parts.append(self.get_states(handle))
         return {name: np.concatenate([part[name] for part in parts])[:n] for name in parts[0]}
 
     def observe(self, state: Handle) -> GoalObservation:
         """What a policy sees."""
-        return _goal_observation(*state.read, state.goal)
+        observation, achieved = state.read
+        return {"observation": observation.copy(), "achieved_goal": achieved.copy(), "desired_goal": state.goal.copy()}
 
     def is_success(self, state: Handle) -> NDArray[np.bool_]:
         """The stock success indicator of the states themselves."""
@@ -112,51 +101,68 @@ class MujocoGoalSimulator(ABC):
 
     def step(self, state: Handle, action: Any) -> tuple[Handle, StepResult]:
         """One step of every environment."""
-        action = np.asarray(action)
-        if action.shape != (state.batch.n, self.n_actions):
-            expected = (state.batch.n, self.n_actions)
-            raise Refusal(f"actions have shape {action.shape}, and not {expected}.")
-        # Floats keep their type: the stock environment computes in the action's own precision.
-        action = action if action.dtype.kind == "f" else action.astype(np.float64)
-        self.advance(state, action.clip(-1.0, 1.0))
+        self.advance(state, clipped(action, (state.batch.n, self.n_actions)))
         state.step_count += 1
         state.read = self.read(state.batch)
         reward, success = self.judge(state.read[1], state.goal)
-        observation = _goal_observation(*state.read, state.goal)
         never = np.zeros(state.batch.n, dtype=np.bool_)
-        return state, StepResult(observation, reward, success, never, state.step_count >= self.max_steps)
+        return state, StepResult(self.observe(state), reward, success, never, state.step_count >= self.max_steps)
 
 
-def _goal_observation(observation: Array, achieved: Array, goal: Array) -> GoalObservation:
-    return {"observation": observation.copy(), "achieved_goal": achieved.copy(), "desired_goal": goal.copy()}
+def clipped(action: Any, shape: tuple[int, int]) -> Array:
+    """Actions of that shape in [-1, 1]; floats keep their type, for the stock step computes in it."""
+    action = np.asarray(action)
+    if action.shape != shape:
+        raise Refusal(f"actions have shape {action.shape}, and not {shape}.")
+    return np.asarray((action if action.dtype.kind == "f" else action.astype(np.float64)).clip(-1.0, 1.0))
 
 
-def record_until_success(
-    simulator: MujocoGoalSimulator,
-    states: Mapping[str, Array],
-    act: Callable[[GoalObservation], Array],
-    max_steps: int,
-) -> list[Solution]:
-    """Play a scripted controller from n states; each solution ends with its first success, after at least 1 step."""
+class Attempt(NamedTuple):
+    """What a scripted controller did from one state: T steps, up to its first success."""
+
+    solution: Solution
+    """Its states are those of the episode, not yet starts."""
+    achieved: NDArray[np.float64]
+    """[T + 1, k]: the achieved goals."""
+    solved: bool
+
+
+def attempt(
+    simulator: GoalSimulator, states: Mapping[str, Array], act: Callable[[GoalObservation], Array], max_steps: int
+) -> list[Attempt]:
+    """Play a scripted controller from states [n, ...], each for at least one step and up to its first success."""
     handle = simulator.reset_to(states)
-    observation, steps = simulator.observe(handle), [simulator.get_states(handle)]
+    path, observations = [simulator.get_states(handle)], [simulator.observe(handle)]
     actions: list[Array] = []
-    length = np.zeros(len(handle.goal), dtype=int)
-    while not length.all() and len(actions) < max_steps:
-        actions.append(np.asarray(act(observation)))
+    steps, solved = np.zeros(len(states["goal"]), dtype=int), np.zeros(len(states["goal"]), dtype=np.bool_)
+    while not solved.all() and len(actions) < max_steps:
+        actions.append(np.asarray(act(observations[-1])))
         handle, result = simulator.step(handle, actions[-1])
-        steps.append(simulator.get_states(handle))
-        observation = result.observation
-        length[result.success & (length == 0)] = len(actions)
-    if not length.all():
-        unsolved = np.flatnonzero(length == 0)
-        raise Refusal(
-            f"the solver does not solve {len(unsolved)} of {len(length)} states in {max_steps} steps; the first is "
-            f"state {unsolved[0]}, goal {handle.goal[unsolved[0]].round(3).tolist()}."
+        path.append(simulator.get_states(handle))
+        observations.append(result.observation)
+        steps[~solved] += 1
+        solved |= result.success
+    played = {name: np.stack([states[name] for states in path]) for name in path[0]}
+    taken, achieved = np.stack(actions), np.stack([seen["achieved_goal"] for seen in observations])
+    return [
+        Attempt(
+            Solution({name: array[: t + 1, i] for name, array in played.items()}, taken[:t, i]),
+            achieved[: t + 1, i],
+            bool(solved[i]),
         )
-    played = {name: np.stack([step[name] for step in steps], axis=1) for name in steps[0]}
-    solutions = []
-    for i, end in enumerate(length):
-        path = {name: array[i, : end + 1] for name, array in played.items()}
-        solutions.append(Solution(simulator.as_starts(path), np.stack([a[i] for a in actions[:end]])))
-    return solutions
+        for i, t in enumerate(steps)
+    ]
+
+
+def solve(
+    simulator: MujocoGoalSimulator, states: Mapping[str, Array], act: Callable[[GoalObservation], Array]
+) -> list[Solution]:
+    """A solution of each of n states in the time limit; a ``ValueError`` names a state without one."""
+    attempts = attempt(simulator, states, act, simulator.max_steps)
+    unsolved = [i for i, played in enumerate(attempts) if not played.solved]
+    if unsolved:
+        raise Refusal(
+            f"the solver does not solve {len(unsolved)} of {len(attempts)} states in {simulator.max_steps} steps; "
+            f"the first is state {unsolved[0]}, goal {states['goal'][unsolved[0]].round(3).tolist()}."
+        )
+    return [Solution(simulator.as_starts(played.states), played.actions) for played, _, _ in attempts]

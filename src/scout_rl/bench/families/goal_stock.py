@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import States, StockStep
+from scout_rl.bench.families.mujoco_batch import Array
 from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.picture import mujoco_renders
 
-Array = NDArray[Any]
 GoalView = dict[str, NDArray[np.float64]]
 """``observation``, ``achieved_goal`` and ``desired_goal`` of one environment."""
 
@@ -33,14 +33,13 @@ def render_options(pixels: int) -> dict[str, Any]:
 
 
 class GoalStock(ABC):
-    """A family fills in how a context is placed in the environment and how a state is read."""
+    """A family fills in how a context and a state are placed in the environment; ``read_stock`` is its codec's."""
 
     success_key: str
     """The key of the stock step's info that holds success."""
 
-    def __init__(self, env: Any, max_steps: int) -> None:
-        self.env = env
-        self.max_steps = max_steps
+    def __init__(self, env: Any, max_steps: int, read_stock: Callable[[Any], States]) -> None:
+        self.env, self.max_steps, self.read_stock = env, max_steps, read_stock
         self.step_count = 0
         weakref.finalize(self, env.close).atexit = False  # frees its renderer
 
@@ -51,10 +50,6 @@ class GoalStock(ABC):
     @abstractmethod
     def put(self, state: Mapping[str, Array]) -> GoalView:
         """Restore the named arrays of one state."""
-
-    @abstractmethod
-    def read(self) -> States:
-        """The named arrays of the present state, without ``step_count``."""
 
     @abstractmethod
     def is_success(self) -> bool:
@@ -77,7 +72,7 @@ class GoalStock(ABC):
 
     def state(self) -> States:
         """The named arrays of the present state."""
-        return {**self.read(), "step_count": np.array(self.step_count, dtype=np.int32)}
+        return {**self.read_stock(self.env), "step_count": np.array(self.step_count, dtype=np.int32)}
 
     def step(self, action: Any) -> StockStep:
         """One stock step."""

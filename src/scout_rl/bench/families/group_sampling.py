@@ -35,7 +35,7 @@ def fill_from(setting: Setting, candidates: Iterable[tuple[States, int]]) -> Con
     wanted = {
         (held_out, g): count
         for held_out, n in ((False, setting.n_train), (True, setting.n_held_out))
-        for g, count in enumerate(_counts(setting.groups, n))
+        for g, count in enumerate(counts(setting.groups, n))
     }
     rows: dict[tuple[bool, int], list[States]] = {slot: [] for slot in wanted}
     for context, group in candidates:
@@ -65,7 +65,7 @@ def group_of(groups: tuple[Group, ...], features: Mapping[str, float]) -> int:
     return -1
 
 
-def _counts(groups: tuple[Group, ...], n: int) -> list[int]:
+def counts(groups: tuple[Group, ...], n: int) -> list[int]:
     """How many of n contexts each group gets; the last takes the remainder."""
     counts = [round(group.share * n) for group in groups[:-1]]
     return [*counts, n - sum(counts)]

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import States
-from scout_rl.bench.families.worker_threads import Work, worker_threads
+from scout_rl.bench.families.worker_threads import Work, WorkerThreads
 from scout_rl.bench.hardware import n_usable_cores
 from scout_rl.codecs.mujoco_state import Layout, model_identity
 from scout_rl.files.refusal import Refusal
@@ -114,7 +114,7 @@ class MujocoBatch:
         self.layout = BatchLayout(model, derived)
         self.model = model
         self.data: list[Any] = [mujoco.MjData(model) for _ in range(n)]
-        self.threads = worker_threads(n_usable_cores() if n_threads is None else n_threads)
+        self.threads = WorkerThreads(n_usable_cores() if n_threads is None else n_threads)
         self._views: dict[str, list[Array]] = {}
 
     def each(self, work: Work) -> None:
@@ -177,11 +177,6 @@ class MujocoBatch:
 
         self.each(restore)
 
-    def as_starts(self, states: Mapping[str, Array]) -> States:
-        """The same states with derived arrays computed from qpos; the batch stays in them."""
-        self.set_states({**{name: self.read(name) for name in self.layout.derived}, **states}, derived=False)
-        return self.get_states()
-
 
 class BatchPool:
     """Batches of one model by size. They are used again, since an ``MjData`` is slow to make."""
@@ -210,15 +205,19 @@ class BatchPool:
         self._idle.setdefault(batch.n, []).append(batch)
 
 
-def read_data(model: Any, data: Any) -> States:
-    """The integration state of one ``MjData`` by name."""
-    layout = Layout(model, data)
-    return {name: array[0] for name, array in layout.unpack(layout.read(model, data)[None]).items()}
+def read_data(model: Any, data: Any, derived: Sequence[str] = ()) -> States:
+    """The state of one ``MjData``, such as a stock environment's: the same arrays as one of a batch."""
+    layout = BatchLayout(model, derived, data)
+    states = layout.unpack(layout.read(model, data)[None]) | layout.identity(1)
+    states |= {name: np.array(getattr(data, name))[None] for name in derived}
+    return {name: array[0] for name, array in states.items()}
 
 
-def restore_data(model: Any, data: Any, state: Mapping[str, Array]) -> None:
-    """Restore one start into a single ``MjData``, such as a stock environment's."""
-    layout = BatchLayout(model, data=data)
+def restore_data(model: Any, data: Any, state: Mapping[str, Array], derived: Sequence[str] = ()) -> None:
+    """Restore one state into a single ``MjData``."""
+    layout = BatchLayout(model, derived, data)
     states = {name: np.asarray(array)[None] for name, array in state.items()}
     layout.check(states)
     layout.restore(model, data, layout.pack(states, 1)[0])
+    for name in derived:
+        getattr(data, name)[...] = state[name]

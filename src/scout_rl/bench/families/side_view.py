@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import NDArray
+from scout_rl.bench.families.family import GoalSimulator, States
 
 
-def draw_side(
-    axis: Any,
-    hand: NDArray[Any],
-    thing: NDArray[Any],
-    goal: NDArray[Any],
-    *,
-    table: float,
-    shelf: bool = False,
-) -> None:
+def draw_side(axis: Any, simulator: GoalSimulator, state: States, *, table: float, shelf: bool = False) -> None:
     """Draw y against z: the table at that height, hand, object, goal, and the shelf's board below the goal."""
+    view = simulator.observe(simulator.reset_to({name: array[None] for name, array in state.items()}))
+    hand, thing, goal = view["observation"][0, :3], view["achieved_goal"][0], state["goal"]
     axis.axhline(table, color="grey", linewidth=1)
     if shelf:
         axis.plot([goal[1] - 0.11, goal[1] + 0.08], [0.24, 0.24], color="peru", linewidth=2)

@@ -64,8 +64,13 @@ def check_starts(
     generator = np.random.default_rng(seed)
 
     def restored(places: Places, starts: States) -> Iterator[Finding]:
+        """Restore in order and then in reverse, so that each environment has done something else in between."""
         actions = generator.uniform(-1, 1, (FOLLOWED, len(places), simulator.n_actions))
-        return _restore_problems(simulator, starts, actions)
+        first = _follow(simulator, starts, actions)
+        again = _follow(simulator, {name: array[::-1] for name, array in starts.items()}, actions[:, ::-1])
+        lost = np.asarray(~np.isfinite(first).all(axis=(0, 2)))
+        yield from where(lost, f"not finite within {FOLLOWED} steps")
+        yield from where((first != again[:, ::-1]).any(axis=(0, 2)) & ~lost, "two restores differ")
 
     def derived(places: Places, starts: States) -> Iterator[Finding]:
         return where(_differ(starts, as_starts(starts)), "derived arrays that disagree with qpos")
@@ -106,15 +111,6 @@ def _differ(a: States, b: States) -> NDArray[np.bool_]:
     """bool[n]: whether any array of the states differs."""
     unequal = [(a[name] != b[name]).reshape(len(a[name]), -1).any(axis=1) for name in a]
     return np.asarray(np.any(unequal, axis=0))
-
-
-def _restore_problems(simulator: GoalSimulator, starts: States, actions: NDArray[np.float64]) -> Iterator[Finding]:
-    """Restore in order and then in reverse, so that each environment has done something else in between."""
-    first = _follow(simulator, starts, actions)
-    again = _follow(simulator, {name: array[::-1] for name, array in starts.items()}, actions[:, ::-1])
-    lost = np.asarray(~np.isfinite(first).all(axis=(0, 2)))
-    yield from where(lost, f"not finite within {FOLLOWED} steps")
-    yield from where((first != again[:, ::-1]).any(axis=(0, 2)) & ~lost, "two restores differ")
 
 
 def _follow(simulator: GoalSimulator, starts: States, actions: NDArray[np.float64]) -> NDArray[np.float64]:

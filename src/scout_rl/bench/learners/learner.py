@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
-from scout_rl.bench.learners.episodes import Decision, GoalSpace
+from scout_rl.bench.learners.episodes import Decision, Episodes, GoalEpisodes, GoalSpace
 
 Array = Any
 PyTree = Any
-Plays = Literal["steps", "goals"]
 
 
 class State(NamedTuple):
@@ -38,36 +37,50 @@ class Update(NamedTuple):
     """Scalars for the records."""
 
 
-class Learner(Protocol):
+class _Learner(Protocol):
     """The learner is hashable and holds the hyper-parameters; the state holds what is learned."""
-
-    plays: ClassVar[Plays]
-    """The kind of episodes that it learns from."""
 
     def init(self, key: Array, space: GoalSpace | None, n_episodes: int) -> State:
         """Fresh parameters; ``space`` is for learners of goals, ``n_episodes`` the rollouts per window."""
-        ...
 
     def policy(self, state: State) -> PyTree:
         """What acting needs of the state."""
-        ...
 
     def decide(self, policy: PyTree, rows: Array, key: Array) -> Array:
         """The actions of held-out evaluations, for a batch of inputs [B, ...]."""
-        ...
 
     def sample(self, policy: PyTree, rows: Array, key: Array) -> Array:
         """Actions of the stochastic policy, without exploration noise."""
-        ...
-
-    def update(self, state: State, episodes: Any, key: Array, *, n_groups: int = 1, with_signal: bool = True) -> Update:
-        """Learn from one window's episodes."""
-        ...
 
 
-class StepLearner(Learner, Protocol):
+class StepLearner(_Learner, Protocol):
     """A learner of ``steps``."""
+
+    plays: ClassVar[Literal["steps"]]
 
     def act(self, policy: PyTree, observation: Array, key: Array) -> Decision:
         """Actions for a batch of observations [B, ...], and what the update needs to know about them."""
-        ...
+
+    def update(self, state: State, episodes: Episodes, key: Array) -> Update:
+        """Learn from one window's episodes."""
+
+
+class GoalLearner(_Learner, Protocol):
+    """A learner of ``goals``."""
+
+    plays: ClassVar[Literal["goals"]]
+
+    def noise(self, key: Array, shape: tuple[int, int, int]) -> PyTree:
+        """The random numbers of a window's actions [T, B, m]."""
+
+    def explore(self, policy: PyTree, rows: Array, noise: PyTree) -> Array:
+        """Actions [B, m] for training, from one step's noise [B, ...]."""
+
+    def update(
+        self, state: State, episodes: GoalEpisodes, key: Array, *, n_groups: int = 1, with_signal: bool = False
+    ) -> Update:
+        """Learn from one window's episodes; without ``with_signal`` the signal is 0."""
+
+
+Learner = StepLearner | GoalLearner
+"""``plays`` tells the two apart."""

@@ -19,10 +19,10 @@ import optax
 
 from scout_rl.bench.learners import normaliser, replay
 from scout_rl.bench.learners.episodes import GoalEpisodes, GoalSpace
-from scout_rl.bench.learners.learner import Plays, State, Update
+from scout_rl.bench.learners.learner import State, Update
 from scout_rl.bench.learners.networks import MLP
 from scout_rl.bench.learners.normaliser import Normaliser
-from scout_rl.bench.learners.replay import Replay, Transitions
+from scout_rl.bench.learners.replay import Transitions
 from scout_rl.bench.learners.squashed import Squashed, squashed
 
 Array = Any
@@ -79,7 +79,7 @@ class Noise(NamedTuple):
 class OffPolicy(ABC):
     """The constants of both learners; the defaults are the paper's table."""
 
-    plays: ClassVar[Plays] = "goals"
+    plays: ClassVar[Literal["goals"]] = "goals"
 
     hidden: tuple[int, ...] = (256, 256)
     learning_rate: float = 3e-4
@@ -213,7 +213,9 @@ class OffPolicy(ABC):
 
         def steps(learned: Learned) -> tuple[Learned, dict[str, Array]]:
             keys = jax.random.split(steps_key, self.updates)
-            batches = jax.vmap(lambda key: self.minibatch(filled, n_groups, key))(keys)  # fewer, larger draws
+            groups = n_groups if self.balanced else 0
+            draw = lambda key: replay.sample(filled, jax.random.fold_in(key, 0), self.batch, self.her, groups)  # noqa: E731
+            batches = jax.vmap(draw)(keys)  # fewer, larger draws
 
             def step(learned: Learned, now: tuple[Transitions, Array]) -> tuple[Learned, dict[str, Array]]:
                 return self.gradient_step(learned, *now)
@@ -225,10 +227,6 @@ class OffPolicy(ABC):
         idle = lambda learned: (learned, jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes))  # noqa: E731
         learned, numbers = jax.lax.cond(filled.total * horizon >= self.warmup, steps, idle, learned)
         return Update(State(learned, filled), signal, numbers)
-
-    def minibatch(self, filled: Replay, n_groups: int, key: Array) -> Transitions:
-        """The minibatch of one gradient step."""
-        return replay.sample(filled, jax.random.fold_in(key, 0), self.batch, self.her, n_groups if self.balanced else 0)
 
     def gradient_step(self, learned: Learned, batch: Transitions, key: Array) -> tuple[Learned, dict[str, Array]]:
         """One Adam step of critic, actor and entropy temperature, and a step of the slow copy."""

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import optax
 
 from scout_rl.bench.learners.episodes import Decision, Episodes, GoalSpace
-from scout_rl.bench.learners.learner import Plays, State, Update
+from scout_rl.bench.learners.learner import State, Update
 from scout_rl.bench.learners.networks import GridActorCritic
 
 Array = Any
@@ -69,7 +69,7 @@ class Minibatch(NamedTuple):
 class PPO:
     """The paper's learner table; hashable, so that it can be a static argument of ``jax.jit``."""
 
-    plays: ClassVar[Plays] = "steps"
+    plays: ClassVar[Literal["steps"]] = "steps"
 
     n_actions: int = 7
     learning_rate: float = 2.5e-4
@@ -110,9 +110,7 @@ class PPO:
 
     sample = decide
 
-    def update(
-        self, state: State, episodes: Episodes, key: Array, *, n_groups: int = 1, with_signal: bool = True
-    ) -> Update:
+    def update(self, state: State, episodes: Episodes, key: Array) -> Update:
         """A few epochs of shuffled minibatches over the window's valid steps."""
         learned: PPOState = state.learned
         _, final_value = learned.network(episodes.final_observation)
@@ -152,7 +150,9 @@ class PPO:
                 slot = jnp.arange(n_rows)
                 inside = (slot < size) & (i * size + slot < n_valid)
                 batch = jax.tree.map(lambda a: a[rows], steps)._replace(weight=inside.astype(jnp.float32))
-                state, means = self._gradient_step(state, batch)
+                gradient, means = jax.grad(self.loss, has_aux=True)(state.network, batch)
+                change, optimizer = self._optimizer().update(gradient, state.optimizer)
+                state = PPOState(optax.apply_updates(state.network, change), optimizer)
                 return state, {name: totals[name] + means[name] for name in totals}
 
             return jax.lax.fori_loop(0, n_minibatches, one_minibatch, carry), None
@@ -194,11 +194,6 @@ class PPO:
         means = {name: _mean(terms[name], batch.weight) for name in METRICS}
         total = means["policy_loss"] + self.value * means["value_loss"] - self.entropy * means["entropy"]
         return total, means
-
-    def _gradient_step(self, state: PPOState, batch: Minibatch) -> tuple[PPOState, dict[str, Array]]:
-        gradient, means = jax.grad(self.loss, has_aux=True)(state.network, batch)
-        change, optimizer = self._optimizer().update(gradient, state.optimizer)
-        return PPOState(optax.apply_updates(state.network, change), optimizer), means
 
     def _optimizer(self) -> Any:
         return optax.chain(optax.clip_by_global_norm(self.max_grad_norm), optax.adam(self.learning_rate, eps=1e-5))

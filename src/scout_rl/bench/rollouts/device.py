@@ -22,15 +22,12 @@ class PureSimulator(Protocol):
     @property
     def max_steps(self) -> int:
         """The time limit in steps, counted from the start of any level."""
-        ...
 
     def observe(self, state: Any) -> Array:
         """What the policy sees in a state."""
-        ...
 
     def step(self, state: Any, action: Array) -> tuple[Any, Any]:
         """The next state, and a `StepResult`: ``observation``, ``success``, ``terminated``, ``truncated``."""
-        ...
 
 
 class _Live(NamedTuple):
@@ -52,13 +49,18 @@ def rollout(simulator: PureSimulator, act: Act, starts: PyTree, key: Array) -> E
     The loop stops when all episodes are over (checked once per chunk), so short episodes cost little although the
     buffer has room for the full time limit.
     """
-    live = _begin(simulator, starts, key)
+    starts = jax.tree.map(jnp.asarray, starts)
+    observation = jax.vmap(simulator.observe)(starts)
+    live = _Live(starts, observation, jnp.ones(observation.shape[0], bool), key)
     chunk = max(d for d in range(1, LONGEST_CHUNK + 1) if simulator.max_steps % d == 0)
     n_chunks = simulator.max_steps // chunk
 
     def step(live: _Live, _: None) -> tuple[_Live, tuple[Array, ...]]:
-        after, decision, success = _step(simulator, act, live)
-        return after, (live.observation, decision.action, decision.memory, success, live.alive)
+        key, action_key = jax.random.split(live.key)
+        decision = act(live.observation, action_key)
+        state, result = jax.vmap(simulator.step)(live.state, decision.action)
+        after = _Live(state, result.observation, live.alive & ~result.terminated & ~result.truncated, key)
+        return after, (live.observation, decision.action, decision.memory, result.success & live.alive, live.alive)
 
     shapes = jax.eval_shape(lambda live: step(live, None)[1], live)
     buffers = jax.tree.map(lambda s: jnp.zeros((simulator.max_steps, *s.shape), s.dtype), shapes)
@@ -75,34 +77,3 @@ def rollout(simulator: PureSimulator, act: Act, starts: PyTree, key: Array) -> E
     _, live, buffers = jax.lax.while_loop(running, one_chunk, (jnp.int32(0), live, buffers))
     observation, action, memory, success, valid = buffers
     return Episodes(observation, action, memory, success, valid, live.observation)
-
-
-def succeeds(simulator: PureSimulator, act: Act, starts: PyTree, key: Array) -> Array:
-    """bool[B]: which episodes succeed. They are those of ``rollout``, but their steps are not kept."""
-    live = _begin(simulator, starts, key)
-
-    def running(carry: tuple[Array, _Live, Array]) -> Array:
-        return (carry[0] < simulator.max_steps) & carry[1].alive.any()
-
-    def step(carry: tuple[Array, _Live, Array]) -> tuple[Array, _Live, Array]:
-        t, live, succeeded = carry
-        live, _, success = _step(simulator, act, live)
-        return t + 1, live, succeeded | success
-
-    carry = (jnp.int32(0), live, jnp.zeros_like(live.alive))
-    return jax.lax.while_loop(running, step, carry)[2]
-
-
-def _begin(simulator: PureSimulator, starts: PyTree, key: Array) -> _Live:
-    starts = jax.tree.map(jnp.asarray, starts)
-    observation = jax.vmap(simulator.observe)(starts)
-    return _Live(starts, observation, jnp.ones(observation.shape[0], bool), key)
-
-
-def _step(simulator: PureSimulator, act: Act, live: _Live) -> tuple[_Live, Decision, Array]:
-    key, action_key = jax.random.split(live.key)
-    decision = act(live.observation, action_key)
-    state, result = jax.vmap(simulator.step)(live.state, decision.action)
-    success = result.success & live.alive
-    alive = live.alive & ~result.terminated & ~result.truncated
-    return _Live(state, result.observation, alive, key), decision, success

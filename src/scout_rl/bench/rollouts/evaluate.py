@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.bench.families.family import Family
-from scout_rl.bench.learners.learner import Learner
+from scout_rl.bench.families.family import Family, GoalSimulator
+from scout_rl.bench.learners.learner import GoalLearner, Learner, StepLearner
 from scout_rl.bench.rollouts import host
-from scout_rl.bench.rollouts.device import succeeds
+from scout_rl.bench.rollouts.device import rollout
 from scout_rl.bench.settings.bank import BankPart
 from scout_rl.bench.settings.settings import Setting
 
@@ -40,26 +40,33 @@ class Evaluation(NamedTuple):
 
 def evaluator(family: Family, setting: Setting, part: BankPart, learner: Learner) -> Callable[[Any], Evaluation]:
     """A compiled evaluation of this setting; it takes a learner's state."""
-    outcomes = {"steps": _on_device, "goals": _on_host}[learner.plays](family, setting, part, learner)
+    if learner.plays == "steps":
+        outcomes = _on_device(family, setting, part, learner)
+    else:
+        outcomes = _on_host(family, setting, part, learner)
     return lambda state: by_group(setting, part, outcomes(state))
 
 
-def _on_device(family: Any, setting: Setting, part: BankPart, learner: Any) -> Callable[[Any], NDArray[np.bool_]]:
+def _on_device(
+    family: Family, setting: Setting, part: BankPart, learner: StepLearner
+) -> Callable[[Any], NDArray[np.bool_]]:
     """A sampled policy in a simulator of pure functions: one compiled call."""
     simulator = family.simulator(setting)
     starts = family.batch_simulator(setting).reset_to(family.target_starts(part.contexts))
 
     def outcomes(state: Any) -> Any:
         act = functools.partial(learner.act, learner.policy(state))
-        return succeeds(simulator, act, starts, jax.random.key(EVALUATION_KEY))
+        return rollout(simulator, act, starts, jax.random.key(EVALUATION_KEY)).success.any(axis=0)
 
     compiled = jax.jit(outcomes)
     return lambda state: np.asarray(compiled(state))
 
 
-def _on_host(family: Any, setting: Setting, part: BankPart, learner: Learner) -> Callable[[Any], NDArray[np.bool_]]:
+def _on_host(
+    family: Family, setting: Setting, part: BankPart, learner: GoalLearner
+) -> Callable[[Any], NDArray[np.bool_]]:
     """The deterministic policy in a simulator on the host, all contexts as one batch."""
-    simulator: Any = family.batch_simulator(setting)
+    simulator = cast(GoalSimulator, family.batch_simulator(setting))
     starts = family.target_starts(part.contexts)
     decide, begin = jax.jit(lambda policy, rows: learner.decide(policy, rows, None)), jax.jit(learner.policy)
 

@@ -1,6 +1,6 @@
 """A policy in stock environments, all stepped together, with the action noise of our rollouts.
 
-The noise of an action depends on the key, the step and the batch. They are the same as in `device.succeeds`, so equal
+The noise of an action depends on the key, the step and the batch. They are the same as in `device.rollout`, so equal
 observations give equal actions, and every outcome must equal ours.
 """
 
@@ -42,7 +42,7 @@ def lockstep(
     while alive.any():
         key, action_key = jax.random.split(key)
         actions = choose(observation, action_key)
-        next_observations = list(unstacked(observation))
+        next_observations = [jax.tree.map(lambda rows, i=i: rows[i], observation) for i in range(len(envs))]
         for i in map(int, np.flatnonzero(alive)):
             result = envs[i].step(actions[i])
             next_observations[i] = result.observation
@@ -88,21 +88,9 @@ def compare(
 
 def stacked(observations: Sequence[Any]) -> Any:
     """Observations of n environments (arrays or dicts of arrays) as one with a leading axis of n."""
-    if isinstance(observations[0], Mapping):
-        return {name: np.stack([observation[name] for observation in observations]) for name in observations[0]}
-    return np.stack(observations)
-
-
-def unstacked(observations: Any) -> Sequence[Any]:
-    """The inverse of ``stacked``."""
-    if not isinstance(observations, Mapping):
-        return list(observations)
-    names, arrays = list(observations), list(observations.values())
-    return [dict(zip(names, row, strict=True)) for row in zip(*arrays, strict=True)]
+    return jax.tree.map(lambda *rows: np.stack(rows), *observations)
 
 
 def _rows_differ(a: Any, b: Any) -> NDArray[np.bool_]:
-    if isinstance(a, Mapping):
-        return np.any([_rows_differ(a[name], b[name]) for name in a], axis=0)  # type: ignore[no-any-return]
-    a, b = np.asarray(a), np.asarray(b)
-    return np.asarray((a != b).reshape(len(a), -1).any(axis=1))
+    unequal = jax.tree.leaves(jax.tree.map(lambda x, y: np.asarray(x) != np.asarray(y), a, b))
+    return np.asarray(np.any([rows.reshape(len(rows), -1).any(axis=1) for rows in unequal], axis=0))

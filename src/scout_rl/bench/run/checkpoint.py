@@ -69,20 +69,14 @@ def write(
     folder.mkdir(parents=True, exist_ok=True)
     shared = dict(kept or {})
     for name, arrays in (new or {}).items():
-        data = pack(arrays, compressed=False)
-        shared[name] = hashlib.sha256(data).hexdigest()
-        write_bytes(folder / SHARED / f"{name}.npz", data, durable=True)
+        shared[name] = _write_arrays(folder / SHARED / f"{name}.npz", arrays)
     final = folder / f"{window:08d}"
     partial = folder / f"{window:08d}.partial"
     for leftover in (partial, final):
         if leftover.exists():
             shutil.rmtree(leftover)
     partial.mkdir()
-    hashes = {}
-    for name, arrays in parts.items():
-        data = pack(arrays, compressed=False)
-        hashes[f"{name}.npz"] = hashlib.sha256(data).hexdigest()
-        write_bytes(partial / f"{name}.npz", data, durable=True)
+    hashes = {f"{name}.npz": _write_arrays(partial / f"{name}.npz", arrays) for name, arrays in parts.items()}
     manifest = {
         "schema": SCHEMA,
         "window": window,
@@ -169,6 +163,13 @@ def _sha256(manifest: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(manifest).encode()).hexdigest()
 
 
+def _write_arrays(path: Path, arrays: Arrays) -> str:
+    """Write a file of named arrays; returns its hash."""
+    data = pack(arrays, compressed=False)
+    write_bytes(path, data, durable=True)
+    return hashlib.sha256(data).hexdigest()
+
+
 def _arrays(path: Path, expected: str) -> dict[str, Any]:
     try:
         data = path.read_bytes()
@@ -191,6 +192,4 @@ def _delete_unused(folder: Path) -> None:
 
 
 def _folders(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    return sorted(path for path in folder.iterdir() if path.name.isdigit())
+    return sorted(path for path in folder.glob("*") if path.name.isdigit())

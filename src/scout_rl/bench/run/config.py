@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from scout_rl import rules
@@ -67,11 +68,11 @@ class RunConfig:
         require(self.checkpoint_every >= 1, f"checkpoint_every is {self.checkpoint_every}, but must be at least 1")
         object.__setattr__(self, "constants", self._whole_constants(setting))
         object.__setattr__(self, "algorithm", self.algorithm or setting.learner)
-        _require_fit(setting, self.algorithm)
+        # Refuse early a learner of steps on a simulator of goals, or the reverse; `make_learner` refuses unknown keys.
+        fits = self.algorithm not in LEARNERS or LEARNERS[self.algorithm].plays == LEARNERS[setting.learner].plays
+        require(fits, f"the learner {self.algorithm!r} does not fit {setting.key!r}, whose own is {setting.learner!r}")
         constants = {**preset_constants(setting, self.algorithm, self.preset), **self.learner}
-        learner = make_learner(self.algorithm, constants)
-        object.__setattr__(self, "learner", learner_constants(learner))
-        object.__setattr__(self, "_learner", learner)  # built once; not a field, so not part of the identity
+        object.__setattr__(self, "learner", learner_constants(make_learner(self.algorithm, constants)))
         require_ladder(self.ladder, self.ladder_from, self.ladder_fallback)
         self.make_rule().init(1, self.levels, [0])  # refuse wrong constants early
 
@@ -81,9 +82,7 @@ class RunConfig:
         for name in self.constants:
             require(name in known, f"rule {self.rule!r} has no constant {name!r}; it has {', '.join(known) or 'none'}")
         filled: dict[str, Any] = {name: setting.schedule(self.windows) for name in SCHEDULES if name in known}
-        if "progress" in known and self.levels != len(
-            FRACTIONS
-        ):  # for five levels records hold None: the rule has the default
+        if "progress" in known and self.levels != len(FRACTIONS):  # with five, records hold None: the rule's default
             filled["progress"] = level_fractions(self.levels)
         return rules.make(self.rule, **{**filled, **self.constants}).constants()
 
@@ -93,8 +92,11 @@ class RunConfig:
 
     def make_learner(self) -> Learner:
         """The learner with its constants."""
-        learner: Learner = self._learner  # type: ignore[attr-defined]
-        return learner
+        return self._learner
+
+    @cached_property
+    def _learner(self) -> Learner:
+        return make_learner(self.algorithm, self.learner)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON values, for run.json."""
@@ -104,12 +106,6 @@ class RunConfig:
     def identity(self) -> str:
         """Hash of everything that determines the run's numbers."""
         return identity(self.as_dict())
-
-
-def _require_fit(setting: Setting, algorithm: str) -> None:
-    """Refuse early a learner of steps on a simulator of goals, or the reverse; `make_learner` refuses unknown keys."""
-    fits = algorithm not in LEARNERS or LEARNERS[algorithm].plays == LEARNERS[setting.learner].plays
-    require(fits, f"the learner {algorithm!r} does not fit {setting.key!r}, whose own is {setting.learner!r}")
 
 
 def identity(config: dict[str, Any]) -> str:

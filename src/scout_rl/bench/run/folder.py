@@ -71,7 +71,7 @@ class RunFolder:
         *,
         seed_stream: bool = False,
     ) -> None:
-        self.path = path
+        self.path, self.checkpoints = path, path / "checkpoints"
         self.about = {
             "schema": SCHEMA,
             "kind": "run",
@@ -95,11 +95,6 @@ class RunFolder:
     def seed_stream(self) -> bool:
         """Whether the cells are drawn as in old records (`drawn_from_seed`)."""
         return drawn_from_seed(self.about if self.stored is None else self.stored)
-
-    @property
-    def checkpoints(self) -> Path:
-        """The folder of checkpoints."""
-        return self.path / "checkpoints"
 
     def claim(self) -> None:
         """Write the run.json of a new run."""

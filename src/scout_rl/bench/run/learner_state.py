@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -41,18 +40,18 @@ class Saved(NamedTuple):
         needed = {name: sha for name, sha in self.hashes.items() if _range(name)[1] > oldest}
         return named(state.learned), new, Saved(total, needed)
 
-    def written(self, hashes: dict[str, str]) -> Saved:
-        """The same after the checkpoint was written, with the hashes of all segments."""
-        return Saved(self.total, hashes)
 
+def restore(like: State, checkpoint: Checkpoint, *, to_act: bool = False) -> tuple[State, Saved]:
+    """The state of a checkpoint, in the shape of ``like``; do not use ``like`` afterwards.
 
-def restore(like: State, checkpoint: Checkpoint) -> tuple[State, Saved]:
-    """The state of a checkpoint, in the shape of ``like``; do not use ``like`` afterwards."""
+    ``to_act`` leaves out the replay's episodes, for a checkpoint that was read without its shared files.
+    """
     learned = restored(like.learned, checkpoint.parts["learner"])
     if like.replay is None:
         return State(learned), Saved()
-    total = max((_range(name)[1] for name in checkpoint.shared), default=0)
-    rings = [np.zeros(ring.shape, ring.dtype) for ring in like.replay.episodes]
+    total = max((_range(name)[1] for name in checkpoint.hashes), default=0)
+    n = 0 if to_act else like.replay.capacity
+    rings = [np.zeros((n, *ring.shape[1:]), ring.dtype) for ring in like.replay.episodes]
     for name, arrays in checkpoint.shared.items():
         begin, end = _range(name)
         slots = np.arange(begin, end) % len(rings[0])
@@ -60,16 +59,6 @@ def restore(like: State, checkpoint: Checkpoint) -> tuple[State, Saved]:
             ring[slots] = arrays[field]
     replay = Replay(GoalEpisodes(*map(jnp.asarray, rings)), jnp.int32(total))
     return State(learned, replay), Saved(total, checkpoint.hashes)
-
-
-def restore_policy(like: State, checkpoint: Checkpoint) -> State:
-    """As `restore`, without the replay's episodes: enough to act."""
-    learned = restored(like.learned, checkpoint.parts["learner"])
-    if like.replay is None:
-        return State(learned)
-    total = max((_range(name)[1] for name in checkpoint.hashes), default=0)
-    episodes = jax.tree.map(lambda ring: np.zeros((0, *ring.shape[1:]), ring.dtype), like.replay.episodes)
-    return State(learned, Replay(episodes, jnp.int32(total)))
 
 
 def _episodes(ring: Replay, begin: int, end: int) -> Arrays:

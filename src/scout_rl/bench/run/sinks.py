@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple
 
 from scout_rl.files.refusal import Refusal
 
 Track = Literal["none", "tensorboard", "wandb", "trackio"]
 
 
-class Sink(Protocol):
+class Sink(NamedTuple):
     """Receives scalars."""
 
-    def scalars(self, window: int, values: dict[str, float]) -> None:
-        """Write them at this window."""
-        ...
-
-    def close(self) -> None:
-        """Flush."""
-        ...
+    scalars: Callable[[int, dict[str, float]], None]
+    """Write them at this window."""
+    close: Callable[[], None]
+    """Flush."""
 
 
 def open_sink(track: Track, folder: Path, name: str, config: dict[str, Any]) -> Sink | None:
@@ -27,36 +26,25 @@ def open_sink(track: Track, folder: Path, name: str, config: dict[str, Any]) -> 
     if track == "none":
         return None
     try:
-        return _TensorBoard(folder) if track == "tensorboard" else _Service(track, name, config)
+        return _tensorboard(folder) if track == "tensorboard" else _service(track, name, config)
     except ModuleNotFoundError as missing:
         raise Refusal(f"--track {track} needs the package {missing.name!r}: pip install {track}") from missing
 
 
-class _TensorBoard:
-    def __init__(self, folder: Path) -> None:
-        from tensorboard.summary import Writer
+def _tensorboard(folder: Path) -> Sink:
+    from tensorboard.summary import Writer
 
-        self._writer = Writer(str(folder / "tensorboard"))
+    writer = Writer(str(folder / "tensorboard"))
 
-    def scalars(self, window: int, values: dict[str, float]) -> None:
+    def scalars(window: int, values: dict[str, float]) -> None:
         for name, value in values.items():
-            self._writer.add_scalar(name, value, window)
+            writer.add_scalar(name, value, window)
 
-    def close(self) -> None:
-        self._writer.close()
+    return Sink(scalars, writer.close)
 
 
-class _Service:
+def _service(package: str, name: str, config: dict[str, Any]) -> Sink:
     """W&B, or trackio, which has the same interface."""
-
-    def __init__(self, package: str, name: str, config: dict[str, Any]) -> None:
-        import importlib
-
-        self._service = importlib.import_module(package)
-        self._service.init(project="scout-rl", name=name, config=config)
-
-    def scalars(self, window: int, values: dict[str, float]) -> None:
-        self._service.log({**values, "window": window})
-
-    def close(self) -> None:
-        self._service.finish()
+    service = importlib.import_module(package)
+    service.init(project="scout-rl", name=name, config=config)
+    return Sink(lambda window, values: service.log({**values, "window": window}), service.finish)

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from scout_rl.bench.run.sources import normalised
 from scout_rl.files.atomic import write_bytes
@@ -27,54 +27,23 @@ WHOLE = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss", "memory"}
 """Protocols that write a file atomically; elsewhere it is renamed into place."""
 
 
-class Store(Protocol):
-    """Small files by name, and run folders."""
-
-    url: str
-    """The user's path or URL; `open_store` of it opens this store again."""
-    slow: bool
-    """Whether frequent reads are expensive."""
-
-    def read(self, name: str, last: int | None = None) -> bytes | None:
-        """The bytes of a file, or its ``last`` ones; None for a missing file."""
-
-    def write(self, name: str, data: bytes) -> None:
-        """Write a small file atomically."""
-
-    def delete(self, name: str) -> None:
-        """Delete a file, if it exists."""
-
-    def checkpoints(self, name: str) -> list[int]:
-        """The windows of a run's checkpoints."""
-
-    def local_folder(self, name: str) -> Path:
-        """The folder on this machine in which a worker trains the run."""
-
-    def pull(self, name: str) -> None:
-        """Download a run into its local folder."""
-
-    def push(self, name: str) -> None:
-        """Upload a run's local folder; killed in the middle, the stored run can still be continued."""
-
-    def reading(self, name: str) -> Any:
-        """A context with a local folder that holds the run's records."""
-
-
 def open_store(url: str) -> Store:
     """The store of a path or a URL."""
-    return UrlStore(normalised(url)) if "://" in url else FolderStore(normalised(url))
+    return (UrlStore if "://" in url else Store)(normalised(url))
 
 
-class FolderStore:
-    """A folder that all machines of a campaign share."""
+class Store:
+    """Small files by name, and run folders, in a folder that all machines of a campaign share."""
 
     slow = False
+    """Whether frequent reads are expensive."""
 
     def __init__(self, url: str) -> None:
         self.url, self.root = url, Path(url)
+        """The user's path or URL (`open_store` of it opens this store again), and the folder of local runs."""
 
     def read(self, name: str, last: int | None = None) -> bytes | None:
-        """Of a file in the folder."""
+        """The bytes of a file, or its ``last`` ones; None for a missing file."""
         try:
             with (self.root / name).open("rb") as file:
                 if last is not None:
@@ -85,30 +54,30 @@ class FolderStore:
             return None
 
     def write(self, name: str, data: bytes) -> None:
-        """Atomically."""
+        """Write a small file atomically."""
         write_bytes(self.root / name, data)
 
     def delete(self, name: str) -> None:
-        """One file."""
+        """Delete a file, if it exists."""
         (self.root / name).unlink(missing_ok=True)
 
     def checkpoints(self, name: str) -> list[int]:
-        """Those with a manifest."""
+        """The windows of a run's checkpoints: those with a manifest."""
         return _saved(path.as_posix() for path in (self.root / name / "checkpoints").glob(f"*/{MANIFEST}"))
 
     def local_folder(self, name: str) -> Path:
-        """Runs are trained in place."""
+        """The folder on this machine in which a worker trains the run; below a folder it is trained in place."""
         return self.root / name
 
     def pull(self, name: str) -> None:
-        """Nothing to do."""
+        """Download a run into its local folder; nothing to do in place."""
 
     def push(self, name: str) -> None:
-        """Nothing to do."""
+        """Upload a run's local folder; nothing to do in place."""
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Path]:
-        """The run's folder itself."""
+        """A local folder that holds the run's records."""
         yield self.root / name
 
 
@@ -126,7 +95,7 @@ def _saved(files: Iterable[str]) -> list[int]:
     return sorted(int(part[-2]) for part in parts if part[-1] == MANIFEST and part[-2].isdigit())
 
 
-class UrlStore:
+class UrlStore(Store):
     """Object storage, or anything else that fsspec opens."""
 
     slow = True
@@ -136,14 +105,13 @@ class UrlStore:
             fsspec: Any = importlib.import_module("fsspec")
         except ModuleNotFoundError as error:
             raise Refusal(f"{url} is a URL, which needs fsspec: pip install 'scout-rl[ray]'") from error
-        self.url = url
         try:
             self._fs, self._root = fsspec.core.url_to_fs(url)
         except (ImportError, ValueError) as error:
             raise Refusal(f"fsspec cannot open {url}: {error}") from error
         protocol = self._fs.protocol
         self._whole = bool(WHOLE & {protocol} if isinstance(protocol, str) else WHOLE & set(protocol))
-        self._work = cache_folder() / "campaign" / hashlib.sha256(url.encode()).hexdigest()[:16]
+        self.url, self.root = url, cache_folder() / "campaign" / hashlib.sha256(url.encode()).hexdigest()[:16]
 
     def read(self, name: str, last: int | None = None) -> bytes | None:
         """Of an object."""
@@ -165,10 +133,6 @@ class UrlStore:
     def checkpoints(self, name: str) -> list[int]:
         """Those with a manifest."""
         return _saved(self._files(self._at(f"{name}/checkpoints")))
-
-    def local_folder(self, name: str) -> Path:
-        """A folder of this machine's cache."""
-        return self._work / name
 
     def pull(self, name: str) -> None:
         """Download every file, in place of what an earlier attempt left on this machine."""

@@ -11,6 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import IO, Any
 
+from scout_rl.files.lock import acquire
+
 
 def environment(threads: int) -> dict[str, str]:
     """The process environment with every library's thread count; other XLA flags are kept."""
@@ -28,8 +30,6 @@ def lease_cores(threads: int) -> list[IO[Any]]:
     """
     if not hasattr(os, "sched_setaffinity"):
         return []
-    import fcntl
-
     folder = Path(tempfile.gettempdir()) / f"scout-cores-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     usable = sorted(os.sched_getaffinity(0))
@@ -38,12 +38,10 @@ def lease_cores(threads: int) -> list[IO[Any]]:
         if len(held) == threads:
             break
         file = (folder / str(core)).open("wb")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if acquire(file):
+            held[core] = file
+        else:
             file.close()
-            continue
-        held[core] = file
     spare = [core for core in usable if core not in held]
     start = os.getpid() % max(1, len(spare))  # spread workers without a lease over the cores
     extra = (spare[start:] + spare[:start])[: max(0, threads - len(held))]

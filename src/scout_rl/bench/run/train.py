@@ -134,7 +134,7 @@ def _train(
             kept = checkpoint.write(
                 folder.checkpoints, closed, config.identity, arrays, meta, new=new, kept=saved.hashes
             )
-            saved = saved.written(kept)
+            saved = saved._replace(hashes=kept)
         frontier = mean_frontier(curriculum, contexts, setting)
         watch(Progress(closed, float(played.success.mean()), played.metrics, evaluation, frontier))
 

@@ -18,7 +18,7 @@ from scout_rl.bench.rollouts.host import rows
 from scout_rl.bench.run import checkpoint
 from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.folder import read_run, versions
-from scout_rl.bench.run.learner_state import restore_policy
+from scout_rl.bench.run.learner_state import restore
 from scout_rl.bench.run.parts import make_parts
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
@@ -83,7 +83,7 @@ def load(path: Path, window: int | None = None, say: Callable[[str], None] = pri
         if (here := versions().get(name)) != version:
             say(f"{path} was trained with {name} {version}, this is {here}: outcomes may differ")
     parts = make_parts(config, setting, bank)
-    state = restore_policy(jax.eval_shape(parts.init, jax.random.key(config.seed)), saved)
+    state, _ = restore(jax.eval_shape(parts.init, jax.random.key(config.seed)), saved, to_act=True)
     recorded = _recorded(path / EVALUATIONS, saved.window, setting, len(bank.held_out))
     steps = int(saved.meta["environment_steps"])
     return Trained(config, setting, bank, parts.learner, state, parts.evaluate, saved.window, steps, recorded)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import Family, GoalSimulator, States
 from scout_rl.bench.learners.episodes import GoalEpisodes
-from scout_rl.bench.learners.learner import State
+from scout_rl.bench.learners.learner import GoalLearner, State, StepLearner
 from scout_rl.bench.rollouts.device import rollout
 from scout_rl.bench.rollouts.host import collect
 from scout_rl.bench.settings.settings import Setting
@@ -40,7 +40,7 @@ PlayWindow = Callable[[Any, States, NDArray[Any], Any], WindowResult]
 use the passed state afterwards."""
 
 
-def device_window(family: Family, setting: Setting, learner: Any) -> PlayWindow:
+def device_window(family: Family, setting: Setting, learner: StepLearner) -> PlayWindow:
     """Compile the window of a pure simulator."""
     simulator, batch = family.simulator(setting), family.batch_simulator(setting)
 
@@ -61,7 +61,7 @@ def device_window(family: Family, setting: Setting, learner: Any) -> PlayWindow:
     return play
 
 
-def host_window(simulator: GoalSimulator, learner: Any, n_groups: int, *, with_signal: bool) -> PlayWindow:
+def host_window(simulator: GoalSimulator, learner: GoalLearner, n_groups: int, *, with_signal: bool) -> PlayWindow:
     """The window of a simulator on the host; it overwrites the learner's replay."""
 
     def explore_at(policy: Any, noise: Any, t: Any, rows: Any) -> Any:

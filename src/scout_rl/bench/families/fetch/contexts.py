@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import States
-from scout_rl.bench.families.fetch.simulator import Simulator, shared_stock_env
+from scout_rl.bench.families.fetch.simulator import shared_stock_env, simulator
 from scout_rl.bench.families.group_sampling import fill_groups
-from scout_rl.bench.families.mujoco_batch import Array, read_data
+from scout_rl.bench.families.mujoco_batch import Array
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
 from scout_rl.files.refusal import Refusal
@@ -75,28 +75,27 @@ def is_inside(position: Array) -> NDArray[np.bool_]:
     return np.asarray(((position > low) & (position < high)).all(axis=1))
 
 
-def target_starts(simulator: Simulator, contexts: Mapping[str, Array]) -> States:
+def target_starts(contexts: Mapping[str, Array]) -> States:
     """The level-0 states [contexts, ...]: a stock reset with the context's object and goal."""
     check(contexts)
-    return starts_at(simulator, contexts["object_xy"], contexts["goal"])
+    return starts_at(contexts["object_xy"], contexts["goal"])
 
 
-def starts_at(simulator: Simulator, object_xy: Array, goal: Array) -> States:
+def starts_at(object_xy: Array, goal: Array) -> States:
     """Stock starts with the object lying at ``object_xy`` [n, 2]."""
-    env, n = shared_stock_env(), len(object_xy)
+    env, layout = shared_stock_env(), simulator().pool.layout
     data = mujoco.MjData(env.model)
     data.time = env.initial_time
     data.qpos[:], data.qvel[:] = env.initial_qpos, env.initial_qvel
     at = int(env.model.joint("object0:joint").qposadr[0])
-    rows = []
+    vectors = []
     for xy in object_xy:
         data.qpos[at : at + 2] = xy
         data.qacc_warmstart[:] = 0
         mujoco.mj_forward(env.model, data)  # leaves the warmstart that a stock reset leaves
-        rows.append(read_data(env.model, data))
-    states = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-    layout = simulator.pool.layout
-    return simulator.as_starts({**states, **layout.identity(n), "goal": np.array(goal, dtype=np.float64)})
+        vectors.append(layout.read(env.model, data))
+    states = {**layout.unpack(np.array(vectors)), **layout.identity(len(vectors))}
+    return simulator().as_starts({**states, "goal": np.array(goal, dtype=np.float64)})
 
 
 def _text(position: Array) -> str:

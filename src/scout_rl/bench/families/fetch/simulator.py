@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium_robotics.utils import rotations
 from numpy.typing import NDArray
 
-from scout_rl.bench.families.goal_batch import GoalObservation, Handle, MujocoGoalSimulator
+from scout_rl.bench.families.goal_batch import Handle, MujocoGoalSimulator
 from scout_rl.bench.families.mujoco_batch import Array, BatchPool, MujocoBatch
 
 TASK = "FetchPickAndPlace-v4"
@@ -45,7 +45,7 @@ class Simulator(MujocoGoalSimulator):
 
     def __init__(self, n_threads: int | None = None) -> None:
         model = shared_stock_env().model
-        super().__init__(BatchPool(model, derived=DERIVED, n_threads=n_threads), HORIZON, n_actions=4)
+        super().__init__(BatchPool(model, derived=DERIVED, n_threads=n_threads), HORIZON, 4, SUCCESS_DISTANCE)
         self._model = model
         self._hand = int(model.eq_obj2id[0])  # the body welded to the mocap
         joints = model.actuator_trnid[:, 0]
@@ -55,11 +55,6 @@ class Simulator(MujocoGoalSimulator):
         self._finger_dofs = np.array([int(joint.dofadr[0]) for joint in robot])
         self._grip, self._object = (model.site(name).id for name in ("robot0:grip", "object0"))
         self._dt = N_SUBSTEPS * model.opt.timestep
-
-    @property
-    def success_distance(self) -> float:
-        """The stock threshold."""
-        return SUCCESS_DISTANCE
 
     def advance(self, state: Handle, action: Array) -> None:
         """Mocap = hand + 5 cm * action, finger targets = fingers + action, then the physics."""
@@ -72,11 +67,11 @@ class Simulator(MujocoGoalSimulator):
         batch.write("ctrl", batch.read("qpos")[:, self._finger_qpos] + grip)
         batch.step(N_SUBSTEPS)
 
-    def coast(self, state: Handle) -> GoalObservation:
+    def coast(self, state: Handle) -> Handle:
         """One step of physics without an action: the restored controls and mocap target hold the grasp."""
         state.batch.step(N_SUBSTEPS)
         state.read = self.read(state.batch)
-        return self.observe(state)
+        return state
 
     def read(self, batch: MujocoBatch) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Positions, fingers, rotation and velocities as the stock environment orders them (25 numbers)."""
@@ -112,3 +107,9 @@ class Simulator(MujocoGoalSimulator):
             mujoco.mj_jacSite(self._model, data, of_grip, None, self._grip)
             mujoco.mj_jacSite(self._model, data, of_object, of_spin, self._object)
         return np.moveaxis((jacobians @ qvel[:, None, :, None])[..., 0] * self._dt, 1, 0)
+
+
+@cache
+def simulator() -> Simulator:
+    """The process's simulator: all settings share one model."""
+    return Simulator()

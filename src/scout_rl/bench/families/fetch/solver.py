@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import Solution
-from scout_rl.bench.families.fetch.simulator import ACTION_SCALE, HORIZON, Simulator
-from scout_rl.bench.families.goal_batch import GoalObservation, record_until_success
+from scout_rl.bench.families.fetch.simulator import ACTION_SCALE, simulator
+from scout_rl.bench.families.goal_batch import GoalObservation, solve
 from scout_rl.bench.families.mujoco_batch import Array
 
 HOVER = 0.08
@@ -54,6 +54,6 @@ def act(goal_observation: GoalObservation) -> NDArray[np.float64]:
     return np.column_stack([move, np.where(closing | grasped, -1.0, 1.0)])
 
 
-def solve(simulator: Simulator, states: Mapping[str, Array]) -> list[Solution]:
-    """A solution of each of n states, up to its first success; a ``ValueError`` names a state without one."""
-    return record_until_success(simulator, states, act, HORIZON)
+def solutions(states: Mapping[str, Array]) -> list[Solution]:
+    """The scripted solutions of n states."""
+    return solve(simulator(), states, act)

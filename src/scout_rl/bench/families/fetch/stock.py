@@ -8,9 +8,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.bench.families.family import States
 from scout_rl.bench.families.fetch import codec, contexts
-from scout_rl.bench.families.fetch.simulator import Simulator, stock_env
+from scout_rl.bench.families.fetch.simulator import HORIZON, stock_env
 from scout_rl.bench.families.goal_stock import GoalStock, GoalView, render_options
 from scout_rl.bench.families.mujoco_batch import Array
 
@@ -20,10 +19,9 @@ class StockFetch(GoalStock):
 
     success_key = "is_success"
 
-    def __init__(self, simulator: Simulator, context: Mapping[str, Array], pixels: int = 0) -> None:
+    def __init__(self, context: Mapping[str, Array], pixels: int = 0) -> None:
         contexts.check({name: np.asarray(array)[None] for name, array in context.items()})
-        super().__init__(stock_env(**render_options(pixels)), simulator.max_steps)
-        self.layout = simulator.pool.layout
+        super().__init__(stock_env(**render_options(pixels)), HORIZON, codec.read_stock)
         self.object_xy, self.goal = np.array(context["object_xy"]), np.array(context["goal"])
 
     def start(self) -> GoalView:
@@ -41,15 +39,7 @@ class StockFetch(GoalStock):
     def put(self, state: Mapping[str, Array]) -> GoalView:
         """Restore physics, goal, and the derived arrays that the stock observation reads one substep late."""
         codec.restore_stock(self.env, state)
-        for name in self.layout.derived:
-            getattr(self.env.data, name)[...] = state[name]
         return self.view(self.env._get_obs())
-
-    def read(self) -> States:
-        """As the batch simulator names them."""
-        derived = {name: np.array(getattr(self.env.data, name)) for name in self.layout.derived}
-        identity = {name: array[0] for name, array in self.layout.identity(1).items()}
-        return {**codec.read_stock(self.env), **derived, **identity}
 
     def render(self) -> NDArray[np.uint8]:
         """The stock picture. Drawing moves the goal's site and recomputes derived arrays; both are restored."""

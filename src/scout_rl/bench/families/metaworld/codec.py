@@ -44,12 +44,6 @@ def layout() -> Layout:
     return Layout(stock(0).model, fields=FIELDS, flat=True)
 
 
-def vector(state: Mapping[str, Array]) -> NDArray[np.float64]:
-    """MuJoCo's part of one state."""
-    packed = layout().pack({name: np.asarray(state[name])[None] for name in FIELDS}, 1)
-    return packed.ravel()
-
-
 def chunks(states: Mapping[str, Array]) -> Iterator[States]:
     """States [n, ...] in parts of at most ``CHUNK``."""
     for begin in range(0, len(states["task"]), CHUNK):
@@ -85,7 +79,8 @@ def restore_stock(env: Any, state: Mapping[str, Array]) -> Array:
 
     As after a stock reset, the previous frame of the observation is the current one.
     """
-    check({name: np.asarray(array)[None] for name, array in state.items()})
+    states = {name: np.asarray(array)[None] for name, array in state.items()}
+    check(states)
     base = env.unwrapped
     index = int(state["task"])
     if not _is(base, index):
@@ -97,7 +92,7 @@ def restore_stock(env: Any, state: Mapping[str, Array]) -> Array:
     base._target_pos = np.array(state["goal"])
     base.obj_init_pos = np.array(state["object_start"])
     base.curr_path_length = int(state["step_count"])
-    layout().restore(base.model, base.data, vector(state))
+    layout().restore(base.model, base.data, layout().pack(states, 1)[0])
     base._prev_obs = base._get_curr_obs_combined_no_goal()
     return np.asarray(base._get_obs())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import States
+from scout_rl.bench.families.group_sampling import counts, fill_from
 from scout_rl.bench.families.metaworld import codec
 from scout_rl.bench.families.metaworld.tasks import TASKS, Array, stock, task_index
 from scout_rl.bench.settings.bank import ContextBank
@@ -38,22 +39,16 @@ def tasks_of(setting: Setting) -> tuple[int, ...]:
 
 def sample_bank(setting: Setting) -> ContextBank:
     """Uniform within each stock task's ranges, at least its separation apart; one group per task."""
+    return fill_from(setting, _candidates(setting))
+
+
+def _candidates(setting: Setting) -> Iterator[tuple[States, int]]:
+    """As many contexts of each group as both parts need, with the group's index."""
     generator = np.random.default_rng(setting.bank_seed)
-    task, vector, held_out, label = [], [], [], []
-    for part, n in ((False, setting.n_train), (True, setting.n_held_out)):
-        counts = [round(group.share * n) for group in setting.groups[:-1]]
-        for group, (index, count) in enumerate(zip(tasks_of(setting), [*counts, n - sum(counts)], strict=True)):
-            vector += [_sample(index, generator) for _ in range(count)]
-            task += [index] * count
-            held_out += [part] * count
-            label += [group] * count
-    labels = np.array(label, dtype=np.int64)
-    return ContextBank(
-        contexts={"task": np.array(task, dtype=np.int32), "vector": np.stack(vector)},
-        is_held_out=np.array(held_out),
-        oracle_group=labels if setting.oracle_sees_groups else np.zeros_like(labels),
-        evaluation_group=labels,
-    )
+    for n in (setting.n_train, setting.n_held_out):
+        for group, (index, count) in enumerate(zip(tasks_of(setting), counts(setting.groups, n), strict=True)):
+            for _ in range(count):
+                yield {"task": np.array(index, dtype=np.int32), "vector": _sample(index, generator)}, group
 
 
 def _sample(index: int, generator: np.random.Generator) -> NDArray[np.float64]:

@@ -13,8 +13,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from scout_rl.bench.families.family import States
-from scout_rl.bench.families.metaworld import codec, contexts
-from scout_rl.bench.families.metaworld.solver import along_the_path, shared_simulator, solved
+from scout_rl.bench.families.metaworld import codec
+from scout_rl.bench.families.metaworld.contexts import move_hand, target_starts
+from scout_rl.bench.families.metaworld.simulator import simulator
+from scout_rl.bench.families.metaworld.solver import along_the_path, solved
 from scout_rl.bench.families.metaworld.tasks import TASKS, Array
 from scout_rl.ladders.ladder import level_fractions
 
@@ -22,10 +24,10 @@ SETTLE = 20
 """Steps in which a carried object comes to rest; it then moves less than 2 mm per step."""
 
 
-def starts(bank_contexts: Mapping[str, Array], n_levels: int) -> States:
+def starts(contexts: Mapping[str, Array], n_levels: int) -> States:
     """The ladder as named arrays [contexts, levels, ...]; level 0 is the target start."""
     fractions = level_fractions(n_levels)
-    target = contexts.target_starts(bank_contexts)
+    target = target_starts(contexts)
     ladder = {name: np.repeat(array[:, None], n_levels, axis=1) for name, array in target.items()}
     carried = np.array([TASKS[index].carried for index in target["task"]])
     for rows, build in ((carried, _grasped), (~carried, _lying)):
@@ -44,14 +46,14 @@ def _grasped(target: States, fractions: tuple[float, ...]) -> States:
 
 
 def _at_rest(moving: States) -> States:
-    simulator = shared_simulator()
-    hand = simulator.observe(simulator.reset_to(moving))["observation"][:, :3]
+    batch = simulator()
+    hand = batch.observe(batch.reset_to(moving))["observation"][:, :3]
     # The hand trails its target by centimetres. With the target at the hand, the hand stops.
-    handle = simulator.reset_to({**moving, "mocap_pos": hand})
+    handle = batch.reset_to({**moving, "mocap_pos": hand})
     still = np.tile(np.array([0, 0, 0, 1], dtype=np.float32), (handle.n, 1))
     for _ in range(SETTLE):
-        handle, _ = simulator.step(handle, still)
-    return simulator.get_states(handle)
+        handle, _ = batch.step(handle, still)
+    return batch.get_states(handle)
 
 
 def _lying(target: States, fractions: tuple[float, ...]) -> States:
@@ -66,15 +68,15 @@ def _lying(target: States, fractions: tuple[float, ...]) -> States:
 
 
 def _hand_above(states: States) -> States:
-    simulator = shared_simulator()
-    handle = simulator.reset_to(states)
+    batch = simulator()
+    handle = batch.reset_to(states)
 
     def move(i: int) -> None:
         facts, data = handle.environments[i].facts, handle.environments[i].data
-        contexts.move_hand(facts.model, data, np.array([*states["qpos"][i, 9:11], facts.hand_init[2]]))
+        move_hand(facts.model, data, np.array([*states["qpos"][i, 9:11], facts.hand_init[2]]))
 
-    simulator.threads.each(move, handle.n)
-    return simulator.get_states(handle)
+    batch.threads.each(move, handle.n)
+    return batch.get_states(handle)
 
 
 def _flat(array: Array) -> Array:

@@ -14,6 +14,7 @@ import copy
 import threading
 import weakref
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import mujoco
@@ -22,17 +23,19 @@ from mujoco import mj_forward, mj_step
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from scout_rl.bench.families.family import States
-from scout_rl.bench.families.goal_batch import GoalObservation, StepResult
+from scout_rl.bench.families.family import States, StepResult
+from scout_rl.bench.families.goal_batch import GoalObservation, clipped
 from scout_rl.bench.families.metaworld import codec
 from scout_rl.bench.families.metaworld.contexts import FRAME_SKIP, MOCAP_QUAT
 from scout_rl.bench.families.metaworld.tasks import TASKS, Array, stock
-from scout_rl.bench.families.worker_threads import worker_threads
+from scout_rl.bench.families.worker_threads import WorkerThreads
 from scout_rl.bench.hardware import n_usable_cores
 from scout_rl.files.refusal import Refusal
 
 ACTION_SCALE = 1.0 / 100
 """Metres that an action of 1 moves the hand's target by."""
+HORIZON = 150
+"""The time limit of training and evaluation. The slowest solution of any bank has 106 steps; the stock limit is 500."""
 N_ACTIONS, N_FRAME = 4, 18
 _BOTH_FINGERS = np.array([1, -1], dtype=np.int8)
 _RADIUS = np.array([task.radius for task in TASKS])
@@ -123,7 +126,7 @@ class Simulator:
     def __init__(self, max_steps: int, n_threads: int | None = None) -> None:
         self.max_steps = max_steps
         self.n_actions = N_ACTIONS
-        self.threads = worker_threads(n_usable_cores() if n_threads is None else n_threads)
+        self.threads = WorkerThreads(n_usable_cores() if n_threads is None else n_threads)
         self._idle: dict[int, list[Environment]] = {index: [] for index in range(len(TASKS))}
 
     def reset_to(self, states: Mapping[str, Array]) -> Handle:
@@ -168,7 +171,9 @@ class Simulator:
 
     def step(self, state: Handle, action: Any) -> tuple[Handle, StepResult]:
         """One step of every environment."""
-        action = _checked(action, state.n)
+        finite, action = np.isfinite(action), clipped(action, (state.n, N_ACTIONS))
+        if not finite.all():
+            raise Refusal(f"the action of environment {int(np.argwhere(~finite)[0, 0])} is not finite.")
         target = np.array([environment.mocap_pos for environment in state.environments])
         target = (target + action[:, :3] * ACTION_SCALE).clip(state.mocap_low, state.mocap_high)
         parts, controls, targets = state.parts, list(action[:, 3:] * _BOTH_FINGERS), list(target)
@@ -196,20 +201,15 @@ class Simulator:
             self._idle[environment.index].append(environment)
 
 
+@cache
+def simulator() -> Simulator:
+    """The process's simulator; its environments are made once."""
+    return Simulator(HORIZON)
+
+
 def stock_observation(observation: GoalObservation) -> NDArray[np.float64]:
     """The stock observation [n, 39] of a goal observation."""
     return np.concatenate([observation["observation"][:, : 2 * N_FRAME], observation["desired_goal"]], axis=1)
-
-
-def _checked(action: Any, n: int) -> Array:
-    """Actions clipped to [-1, 1]; floats keep their type, for the stock step computes in it."""
-    action = np.asarray(action)
-    if action.shape != (n, N_ACTIONS):
-        raise Refusal(f"actions have shape {action.shape}, and not {(n, N_ACTIONS)}.")
-    if not np.isfinite(action).all():
-        raise Refusal(f"the action of environment {int(np.argwhere(~np.isfinite(action))[0, 0])} is not finite.")
-    action = action if action.dtype.kind == "f" else action.astype(np.float64)
-    return np.asarray(action.clip(-1.0, 1.0))
 
 
 def _frame(rows: Array) -> NDArray[np.float64]:

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.bench.families.family import States
 from scout_rl.bench.families.goal_stock import GoalStock, GoalView, render_options
 from scout_rl.bench.families.metaworld import codec, contexts
-from scout_rl.bench.families.metaworld.simulator import N_ACTIONS, goal_view
+from scout_rl.bench.families.metaworld.simulator import HORIZON, N_ACTIONS, goal_view
 from scout_rl.bench.families.metaworld.tasks import TASKS, Array, stock_env
 
 CAMERA = "corner"
@@ -23,13 +22,13 @@ class StockTask(GoalStock):
 
     success_key = "success"
 
-    def __init__(self, max_steps: int, context: Mapping[str, Array], pixels: int = 0) -> None:
+    def __init__(self, context: Mapping[str, Array], pixels: int = 0) -> None:
         contexts.check({name: np.asarray(array)[None] for name, array in context.items()})
         options = render_options(pixels)
         if options:
             options["camera_name"] = CAMERA
         self.index = int(context["task"])
-        super().__init__(stock_env(TASKS[self.index].name, **options), max_steps)
+        super().__init__(stock_env(TASKS[self.index].name, **options), HORIZON, codec.read_stock)
         self.vector = np.array(context["vector"])
         self._ready = False
 
@@ -44,10 +43,6 @@ class StockTask(GoalStock):
         if not self._ready:
             self.start()
         return self.view(codec.restore_stock(self.env, state))
-
-    def read(self) -> States:
-        """As the batch simulator names them."""
-        return codec.read_stock(self.env)
 
     def is_success(self) -> bool:
         """Within the task's radius, as the stock reward judges it."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import States
-from scout_rl.bench.families.minigrid.simulator import EMPTY, GOAL_KIND, MARGIN, STOCK_TYPE, WALL, Simulator, State
+from scout_rl.bench.families.minigrid.simulator import EMPTY, MARGIN, STOCK_TYPE, WALL, Simulator, State
 from scout_rl.files.refusal import Refusal
 
 NOTHING = np.zeros(3, dtype=np.uint8)
@@ -101,6 +101,4 @@ def _pack(encoded: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def _unpack(cells: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """The inverse of ``_pack``."""
-    kind = cells & 7
-    stock_type = np.where(kind == GOAL_KIND, STOCK_TYPE[GOAL_KIND], kind)
-    return np.stack([stock_type, cells >> 3 & 7, cells >> 6], axis=-1).astype(np.uint8)
+    return np.stack([STOCK_TYPE[cells & 7], cells >> 3 & 7, cells >> 6], axis=-1)

@@ -19,6 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.bench.families.family import StepResult
+
 Array = Any
 
 VIEW = 7
@@ -50,24 +52,6 @@ class State(NamedTuple):
     """uint8: the byte of the carried object; ``EMPTY`` when there is none."""
     step_count: Array
     """int32: steps since the episode began."""
-
-
-class StepResult(NamedTuple):
-    """What one step returns besides the new state."""
-
-    observation: Array
-    """uint8[7, 7, 3]: the stock partial view."""
-    reward: Array
-    """float32: the stock reward."""
-    terminated: Array
-    """bool: the goal was reached."""
-    truncated: Array
-    """bool: the time limit was reached."""
-
-    @property
-    def success(self) -> Array:
-        """bool: only the goal ends an episode before the time limit."""
-        return self.terminated
 
 
 @dataclass(frozen=True)
@@ -131,11 +115,15 @@ class Simulator:
         moves = (action == FORWARD) & free
         picks = (action == PICKUP) & (kind == KEY_KIND) & (carrying == EMPTY)
         drops = (action == DROP) & (front == EMPTY) & (carrying != EMPTY)
-        toggles = (action == TOGGLE) & (kind == DOOR_KIND) & (~_locked(front) | _opens(carrying, front))
+        fits = ((carrying & 7) == KEY_KIND) & ((carrying >> 3) == ((front >> 3) & 7))
+        toggles = (
+            (action == TOGGLE) & (kind == DOOR_KIND) & ((front < 2 * STATE_BIT) | fits)
+        )  # not locked, or the key fits
+        toggled = jnp.where(front < STATE_BIT, front | STATE_BIT, front & (STATE_BIT - 1))  # shut it, or open it
 
         new_front = jnp.where(picks, jnp.uint8(EMPTY), front)
         new_front = jnp.where(drops, carrying, new_front)
-        new_front = jnp.where(toggles, _toggled(front), new_front)
+        new_front = jnp.where(toggles, toggled, new_front)
         carrying = jnp.where(picks, front, jnp.where(drops, jnp.uint8(EMPTY), carrying))
         return State(
             cells=jnp.where(jnp.arange(self.n_cells) == front_index, new_front, state.cells),
@@ -146,25 +134,11 @@ class Simulator:
         ), moves & (kind == GOAL_KIND)
 
     def step(self, state: State, action: Array) -> tuple[State, StepResult]:
-        """One stock step: the action, then the view from the new state."""
+        """One stock step: the action, then the view from the new state. Success ends an episode."""
         state, terminated = self.move(state, action)
         reward = jnp.where(terminated, jnp.asarray(self._rewards())[state.step_count], 0.0)
         truncated = state.step_count >= self.max_steps
-        return state, StepResult(self.observe(state), reward, terminated, truncated)
-
-
-def _locked(door: Array) -> Array:
-    return door >= 2 * STATE_BIT
-
-
-def _opens(carrying: Array, door: Array) -> Array:
-    """Whether the carried object is a key of the door's colour."""
-    return ((carrying & 7) == KEY_KIND) & ((carrying >> 3) == ((door >> 3) & 7))
-
-
-def _toggled(door: Array) -> Array:
-    """Open becomes closed; closed and locked become open."""
-    return jnp.where(door < STATE_BIT, door | STATE_BIT, door & (STATE_BIT - 1))
+        return state, StepResult(self.observe(state), reward, terminated, terminated, truncated)
 
 
 def _see_behind(cell: Array) -> Array:

@@ -47,6 +47,11 @@ def trajectory(context: Mapping[str, NDArray[Any]]) -> Solution:
     return Solution(stacked, np.array([action for _, action in path[:-1]], dtype=np.int32))
 
 
+def solutions(states: Mapping[str, NDArray[Any]]) -> list[Solution]:
+    """Shortest solutions of n states."""
+    return [trajectory(state) for state in each(states)]
+
+
 def rungs(n_steps: int, n_levels: int) -> NDArray[np.int64]:
     """int[levels]: the steps at even fractions of a solution without its last step.
 
@@ -80,20 +85,18 @@ def _search(state: Mapping[str, NDArray[Any]]) -> list[tuple[_Node, int]] | None
     key_colour = int(carried[1]) if start.holds_key else int(grid.reshape(-1, 3)[keys[0], 1]) if len(keys) else -1
     layout = _Layout(grid, key_colour)
 
-    came_from: dict[_Node, tuple[_Node, int]] = {}
-    visited, ring = {start}, [start]
-    while ring:
-        next_ring = []
-        for node in ring:
-            for action, after in layout.successors(node):
-                if after in visited:
-                    continue
-                came_from[after] = (node, action)
-                if layout.kind[after.cell] == _GOAL:
-                    return _path(came_from, start, after)
-                visited.add(after)
-                next_ring.append(after)
-        ring = next_ring
+    came_from, queue = {start: (start, -1)}, [start]
+    for node in queue:
+        for action, after in layout.successors(node):
+            if after in came_from:
+                continue
+            came_from[after] = (node, action)
+            if layout.kind[after.cell] == _GOAL:
+                path = [(after, -1)]
+                while path[-1][0] != start:
+                    path.append(came_from[path[-1][0]])
+                return path[::-1]
+            queue.append(after)
     return None
 
 
@@ -126,13 +129,6 @@ class _Layout:
         elif kind != _WALL:
             turns.append((FORWARD, _Node(front, direction, opened, holds_key)))
         return turns
-
-
-def _path(came_from: dict[_Node, tuple[_Node, int]], start: _Node, end: _Node) -> list[tuple[_Node, int]]:
-    path = [(end, -1)]
-    while path[-1][0] != start:
-        path.append(came_from[path[-1][0]])
-    return path[::-1]
 
 
 def _state(initial: Mapping[str, NDArray[Any]], node: _Node) -> States:

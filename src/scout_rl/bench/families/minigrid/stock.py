@@ -21,7 +21,7 @@ SMALLEST_TILE = 8
 class Stock:
     """The package's own layout from the context's seed, step, view and picture."""
 
-    def __init__(self, setting: Setting, context: Mapping[str, NDArray[Any]], pixels: int = 0) -> None:
+    def __init__(self, setting: Setting, context: Mapping[str, NDArray[Any]], *, pixels: int = 0) -> None:
         self.seed = int(context["seed"])
         options: dict[str, Any] = {}
         if pixels:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scout_rl.bench.families.family import Family, Solution, States
+from scout_rl.bench.families.family import Family, States
 from scout_rl.bench.families.mujoco_batch import Array
-from scout_rl.bench.families.pointmaze import contexts, operator, picture, solver
-from scout_rl.bench.families.pointmaze.simulator import Simulator, simulator
+from scout_rl.bench.families.pointmaze import contexts, operator, solver
+from scout_rl.bench.families.pointmaze.simulator import SUCCESS_DISTANCE, Simulator, simulator
 from scout_rl.bench.families.pointmaze.stock import StockMaze
 from scout_rl.bench.families.start_checks import check_starts
-from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
-from scout_rl.ladders.ladder import level_fractions
 from scout_rl.ladders.validate import Report
 
 
@@ -21,26 +19,14 @@ class PointMaze(Family):
     """The family's files behind the contract."""
 
     key = "pointmaze"
-
-    def sample_bank(self, setting: Setting) -> ContextBank:
-        """Stock start-goal pairs of the setting's maze."""
-        return contexts.sample_bank(setting)
+    sample_bank = staticmethod(contexts.sample_bank)
+    target_starts = staticmethod(contexts.target_starts)
+    starts = staticmethod(operator.starts)
+    solutions = staticmethod(solver.solutions)
 
     def batch_simulator(self, setting: Setting) -> Simulator:
         """The stock environment as a batch."""
         return simulator(setting.task)
-
-    def target_starts(self, bank_contexts: Mapping[str, Array]) -> States:
-        """The ball at rest at the context's start."""
-        return contexts.target_starts(bank_contexts)
-
-    def starts(self, bank_contexts: Mapping[str, Array], n_levels: int) -> States:
-        """The ball at fractions of the shortest way."""
-        return operator.starts(bank_contexts, level_fractions(n_levels))
-
-    def solutions(self, states: Mapping[str, Array]) -> list[Solution]:
-        """The ball driven along the shortest ways."""
-        return solver.solve(states)
 
     def as_starts(self, states: Mapping[str, Array]) -> States:
         """As after a stock reset, but moving."""
@@ -65,8 +51,18 @@ class PointMaze(Family):
         return "The cells are drawn from above, with the way to the goal."
 
     def sketch(self, axis: Any, state: States, target: States) -> None:
-        """From above."""
-        picture.sketch(axis, state, target)
+        """From above: walls, ball, goal, the way from the start, and, lighter, the way from the target start."""
+        from matplotlib.patches import Circle
+
+        maze = solver.simulator_of_states(state).maze
+        right, top = maze.centre
+        position, goal = state["qpos"], state["goal"]
+        axis.imshow(maze.walls, cmap="Greys", vmin=0, vmax=2, extent=(-right, right, -top, top))
+        axis.plot(*maze.way(target["qpos"], goal).T, color="tab:blue", linewidth=0.8, alpha=0.5)
+        axis.plot(*maze.way(position, goal).T, color="tab:blue", linewidth=1.5)
+        axis.add_patch(Circle(tuple(goal), SUCCESS_DISTANCE, color="tab:red", alpha=0.35, linewidth=0))
+        axis.plot(*goal, "x", color="tab:red", markersize=4)
+        axis.plot(*position, "o", color="tab:green", markersize=5)
 
 
 FAMILY = PointMaze()

@@ -13,7 +13,7 @@ from scout_rl.bench.families.mujoco_batch import Array, read_data, restore_data
 
 
 def restore_stock(env: Any, state: Mapping[str, Array]) -> None:
-    """Put a stock environment into one start."""
+    """Put a stock environment into one state."""
     base = env.unwrapped
     restore_data(base.point_env.model, base.point_env.data, state)
     base.goal = state["goal"].copy()
@@ -21,6 +21,6 @@ def restore_stock(env: Any, state: Mapping[str, Array]) -> None:
 
 
 def read_stock(env: Any) -> dict[str, Array]:
-    """The integration state and the goal of a stock environment, by name."""
+    """The state of a stock environment, but for the step counter."""
     base = env.unwrapped
     return {**read_data(base.point_env.model, base.point_env.data), "goal": base.goal.copy()}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import heapq
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import csgraph_from_dense, dijkstra
 
 from scout_rl.files.refusal import Refusal
 
@@ -135,24 +135,16 @@ class Maze:
         if bool(self.sees(start[None], goal[None])[0]):
             return np.stack([start, goal])
         to_corner, from_corner = (self._distances(p[None], self.corners)[0] for p in (start, goal))
-        best, before = to_corner.copy(), np.full(len(self.corners), -1)
-        queue = [(length, k) for k, length in enumerate(best.tolist()) if np.isfinite(length)]
-        heapq.heapify(queue)
-        while queue:
-            length, k = heapq.heappop(queue)
-            if length > best[k]:
-                continue
-            shorter = length + self._corner_distances[k] < best
-            for neighbour in np.flatnonzero(shorter).tolist():
-                best[neighbour], before[neighbour] = length + self._corner_distances[k, neighbour], k
-                heapq.heappush(queue, (float(best[neighbour]), neighbour))
-        last = int(np.argmin(best + from_corner))
-        if not np.isfinite(best[last] + from_corner[last]):
+        graph = np.pad(self._corner_distances, ((1, 0), (1, 0)), constant_values=np.inf)  # node 0 is the start
+        graph[0, 1:] = to_corner
+        best, before = dijkstra(csgraph_from_dense(graph, null_value=np.inf), indices=0, return_predecessors=True)
+        ends = best[1:] + from_corner
+        chain = [int(np.argmin(ends)) + 1]
+        if not np.isfinite(ends[chain[0] - 1]):
             raise Refusal(f"there is no way from {start.round(3).tolist()} to {goal.round(3).tolist()}.")
-        chain = [last]
-        while before[chain[-1]] >= 0:
+        while before[chain[-1]] > 0:
             chain.append(int(before[chain[-1]]))
-        return np.concatenate([start[None], self.corners[chain[::-1]], goal[None]])
+        return np.concatenate([start[None], self.corners[np.array(chain[::-1]) - 1], goal[None]])
 
 
 def way_length(way: Points) -> float:

@@ -49,7 +49,7 @@ class Simulator(MujocoGoalSimulator):
         env = stock_env(task)
         horizon = gymnasium.spec(task).max_episode_steps
         assert horizon is not None
-        super().__init__(BatchPool(env.point_env.model, n_threads=1), horizon, n_actions=2)
+        super().__init__(BatchPool(env.point_env.model, n_threads=1), horizon, 2, SUCCESS_DISTANCE)
         self.task = task
         self._free = copy.copy(env.point_env.model)
         self._free.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
@@ -60,11 +60,6 @@ class Simulator(MujocoGoalSimulator):
     def maze(self) -> Maze:
         """The maze as geometry."""
         return Maze(self._walls)
-
-    @property
-    def success_distance(self) -> float:
-        """The stock threshold."""
-        return SUCCESS_DISTANCE
 
     def advance(self, state: Handle, action: Array) -> None:
         """Clip the velocity, prepare contacts, apply the force, one physics step."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import Solution
-from scout_rl.bench.families.goal_batch import GoalObservation, record_until_success
+from scout_rl.bench.families.goal_batch import GoalObservation, solve
 from scout_rl.bench.families.mujoco_batch import Array
 from scout_rl.bench.families.pointmaze.maze import Points
 from scout_rl.bench.families.pointmaze.simulator import TASKS, Simulator, simulator
@@ -76,8 +76,8 @@ def simulator_of_states(states: Mapping[str, Array]) -> Simulator:
     raise Refusal("this state belongs to another MuJoCo model than that of any maze.")
 
 
-def solve(states: Mapping[str, Array]) -> list[Solution]:
-    """A solution of each of n states, up to its first success; a ``ValueError`` names a state without one."""
+def solutions(states: Mapping[str, Array]) -> list[Solution]:
+    """The ball driven along the shortest ways from n states."""
     simulated = simulator_of_states(states)
     ways = [simulated.maze.way(p, g) for p, g in zip(states["qpos"], states["goal"], strict=True)]
-    return record_until_success(simulated, states, _Driver(ways).act, simulated.max_steps)
+    return solve(simulated, states, _Driver(ways).act)

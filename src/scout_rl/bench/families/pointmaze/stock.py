@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from scout_rl.bench.families.family import States
 from scout_rl.bench.families.goal_stock import GoalStock, GoalView, render_options
 from scout_rl.bench.families.mujoco_batch import Array
 from scout_rl.bench.families.pointmaze import codec, contexts
@@ -20,8 +19,7 @@ class StockMaze(GoalStock):
 
     def __init__(self, simulator: Simulator, context: Mapping[str, Array], pixels: int = 0) -> None:
         contexts.check(simulator.maze, {name: np.asarray(array)[None] for name, array in context.items()})
-        super().__init__(stock_env(simulator.task, **render_options(pixels)), simulator.max_steps)
-        self.layout = simulator.pool.layout
+        super().__init__(stock_env(simulator.task, **render_options(pixels)), simulator.max_steps, codec.read_stock)
         self.position, self.goal = np.array(context["start"]), np.array(context["goal"])
 
     def start(self) -> GoalView:
@@ -38,11 +36,6 @@ class StockMaze(GoalStock):
         """Restore physics and goal."""
         codec.restore_stock(self.env, state)
         return self._present()
-
-    def read(self) -> States:
-        """As the batch simulator names them."""
-        identity = {name: array[0] for name, array in self.layout.identity(1).items()}
-        return {**codec.read_stock(self.env), **identity}
 
     def is_success(self) -> bool:
         """Within 0.45."""
