@@ -17,6 +17,14 @@ from tests.report.planted import config, curve, write_compact
 
 ROOT = Path(__file__).parents[2]
 SMALL = ["--windows", "4000", "--episodes", "4", "--checkpoint-every", "2", "--evaluate-every", "4000"]
+SMALL += [
+    "--learner.epochs",
+    "1",
+    "--learner.row-fractions",
+    "1.0",
+    "--learner.minibatch",
+    "640",
+]  # as tiny()
 
 
 def interrupted(words, when):

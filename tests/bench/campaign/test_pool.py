@@ -16,7 +16,6 @@ from tests.bench.campaign.small_campaigns import (
     finish,
     records,
     run_folders,
-    share_cache,
     until,
     windows,
     write_file,
@@ -26,9 +25,8 @@ pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds w
 RULES = ("scout", "anneal")
 
 
-def test_the_pool(tmp_path, tmp_path_factory):
+def test_the_pool(tmp_path):
     """One test, because every part compares with the same undisturbed campaign."""
-    share_cache(tmp_path_factory)
     for name in ("undisturbed", "elsewhere", "disturbed"):
         (tmp_path / name).mkdir()
     there = undisturbed(tmp_path / "undisturbed")

@@ -19,20 +19,12 @@ from scout_rl.bench.run import checkpoint, repeat
 from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.folder import read_run
 from scout_rl.bench.run.train import train
-from scout_rl.files.cache import use_compilation_cache
 from scout_rl.files.lock import LOCK, is_held, lock_folder
 from scout_rl.records import compact
 from scout_rl.records import tables as records
 from scout_rl.report.measure.metrics import gradient_steps
 from tests.bench.campaign.small_campaigns import PATIENCE, until
 from tests.bench.run.run_helpers import child, everything, tiny
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _compiled_once(tmp_path_factory):
-    """One compilation for all tests and child processes."""
-    os.environ.setdefault("SCOUT_CACHE", str(tmp_path_factory.getbasetemp().parent / "scout-cache"))
-    use_compilation_cache()
 
 
 @pytest.fixture
@@ -257,8 +249,6 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 from tests.bench.run import test_train
 from scout_rl.commands.train import run
 from pathlib import Path
-from scout_rl.files.cache import use_compilation_cache
-use_compilation_cache()
 resource.setrlimit(resource.RLIMIT_FSIZE, (900, resource.RLIM_INFINITY))
 from scout_rl.bench.run import checkpoint
 whole = checkpoint.write

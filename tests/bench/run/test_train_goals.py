@@ -1,6 +1,5 @@
 """The training run on host simulators: same seed same records, killed anywhere and continued the same."""
 
-import os
 import shutil
 import signal
 
@@ -11,19 +10,11 @@ import pytest
 from scout_rl.bench import families
 from scout_rl.bench.run import checkpoint, trained
 from scout_rl.bench.run.train import train
-from scout_rl.files.cache import use_compilation_cache
 from scout_rl.records import tables as records
 from scout_rl.report.measure.metrics import gradient_steps
 from tests.bench.run.run_helpers import child, everything, tiny
 
 KINDS = ["fetch", "pointmaze"]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _compiled_once(tmp_path_factory):
-    """One compilation and one ladder for all tests and child processes."""
-    os.environ.setdefault("SCOUT_CACHE", str(tmp_path_factory.getbasetemp().parent / "scout-cache"))
-    use_compilation_cache()
 
 
 def quiet(sentence):
@@ -80,6 +71,7 @@ MORE = [
 @pytest.mark.parametrize(
     ("where", "count"), [*DEATHS, *(pytest.param(*death, marks=pytest.mark.slow) for death in MORE)]
 )
+@pytest.mark.parametrize("straight", ["fetch", pytest.param("pointmaze", marks=pytest.mark.slow)], indirect=True)
 def test_killed_and_continued_it_ends_the_same(straight, tmp_path, where, count):
     first = child(tmp_path / "run", where, count, straight.name)
     assert first.wait(300) == -signal.SIGKILL
