@@ -25,6 +25,7 @@ KINDS = {
         "windows": 7,
         "evaluate_every": 4,
         "checkpoint_every": 2,
+        "rule": "plr",  # asks the learner for its signal
         "learner": {**_GOALS, "capacity": 10 * 50},
     },
     "pointmaze": {
@@ -32,7 +33,6 @@ KINDS = {
         "windows": 7,
         "evaluate_every": 7,
         "checkpoint_every": 2,
-        "rule": "plr",
         "learner": {**_GOALS, "capacity": 10 * 600},
     },
 }

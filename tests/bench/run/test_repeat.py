@@ -105,6 +105,7 @@ def test_a_false_cell_is_named(scouted, capsys, tmp_path):
     assert said.endswith(f"different: window 3: level of rollout 2 is {was - 1} in the record and {was} now")
 
 
+@pytest.mark.slow
 def test_another_seed_is_another_run(scouted, capsys, tmp_path):
     config = read_run(scouted)["config"]
     other = changed(scouted.with_suffix(".npz"), tmp_path / "x.npz", {"config": {**config, "seed": config["seed"] + 1}})

@@ -14,7 +14,7 @@ from scout_rl.records import tables as records
 from scout_rl.report.measure.metrics import gradient_steps
 from tests.bench.run.run_helpers import child, everything, tiny
 
-KINDS = ["fetch", "pointmaze"]
+KINDS = ["fetch", pytest.param("pointmaze", marks=pytest.mark.slow)]
 
 
 def quiet(sentence):
@@ -60,9 +60,9 @@ def test_the_replay_lies_in_segments_that_are_written_once(straight):
     assert list(kept.shared) == segments[1:]
 
 
-DEATHS = [("append", 18), ("drop", 2)]
+DEATHS = [("drop", 2)]
 MORE = [
-    ("write", 4), ("play", 6),
+    ("append", 18), ("write", 4), ("play", 6),
     ("append", 3), ("append", 11), ("append", 23), ("write", 1), ("write", 2), ("write", 6), ("write", 9),
     ("rename", 1), ("rename", 3), ("clean", 1), ("drop", 1), ("drop", 3), ("play", 1), ("play", 3),
 ]  # fmt: skip
@@ -71,7 +71,6 @@ MORE = [
 @pytest.mark.parametrize(
     ("where", "count"), [*DEATHS, *(pytest.param(*death, marks=pytest.mark.slow) for death in MORE)]
 )
-@pytest.mark.parametrize("straight", ["fetch", pytest.param("pointmaze", marks=pytest.mark.slow)], indirect=True)
 def test_killed_and_continued_it_ends_the_same(straight, tmp_path, where, count):
     first = child(tmp_path / "run", where, count, straight.name)
     assert first.wait(300) == -signal.SIGKILL
