@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,11 +13,20 @@ import pytest
 from scout_rl import commands
 from scout_rl.cli import main
 from scout_rl.files.refusal import Refusal
+from scout_rl.records import tables
 from tests.bench.campaign.small_campaigns import PATIENCE, children, until
 from tests.report.planted import config, curve, write_compact
 
 ROOT = Path(__file__).parents[2]
 SMALL = ["--windows", "4000", "--episodes", "4", "--checkpoint-every", "2", "--evaluate-every", "4000"]
+SMALL += [
+    "--learner.epochs",
+    "1",
+    "--learner.row-fractions",
+    "1.0",
+    "--learner.minibatch",
+    "640",
+]  # as tiny()
 
 
 def interrupted(words, when):
@@ -37,7 +47,7 @@ def interrupted(words, when):
     return process.returncode, said.strip().splitlines()
 
 
-def test_train_is_stopped_and_goes_on(tmp_path):
+def test_train_is_stopped_and_goes_on(tmp_path, monkeypatch, capsys):
     words = ["train", "doorkey-small", *SMALL, "--out", tmp_path]
 
     def saved(pid):
@@ -48,10 +58,17 @@ def test_train_is_stopped_and_goes_on(tmp_path):
     assert lines[-1] == "stopped; the same command continues from the last checkpoint"
     assert "Traceback" not in "\n".join(lines)
     timing = next(tmp_path.rglob("timing.jsonl"))
-    rows = timing.read_bytes().count(b"\n")
-    code, lines = interrupted(words, lambda pid: timing.read_bytes().count(b"\n") > rows + 4)
-    assert code == 130
-    assert any("from window" in line for line in lines)
+    before = timing.read_bytes()
+
+    def stop(path, data):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tables, "_append", stop)  # at the first row of the first window that it goes on with
+    assert main([str(word) for word in words]) == 130
+    said = " ".join(capsys.readouterr().out.split())
+    assert int(re.search(r"continuing .* from window (\d+)", said)[1]) >= 2
+    assert "stopped; the same command continues from the last checkpoint" in said
+    assert before.startswith(timing.read_bytes())
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="finds processes through /proc")

@@ -8,7 +8,6 @@ import pytest
 from rich.console import Console
 
 from scout_rl.commands.demo import demo, success_table
-from tests.bench.campaign.small_campaigns import share_cache
 from tests.report.planted import config, write_compact
 
 
@@ -30,9 +29,8 @@ def test_the_worst_groups_area_is_the_reports(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_demo_trains_three_rules_and_goes_on_where_it_was(tmp_path, tmp_path_factory, capsys):
+def test_the_demo_trains_three_rules_and_goes_on_where_it_was(tmp_path, capsys):
     pytest.importorskip("minigrid")
-    share_cache(tmp_path_factory)
     assert demo(windows=2, out=tmp_path) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "3 runs: 3 finished" in said

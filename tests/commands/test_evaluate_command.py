@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import os
 import shutil
 
 import numpy as np
@@ -17,7 +16,6 @@ from scout_rl.bench.run import trained
 from scout_rl.bench.run.train import train
 from scout_rl.bench.settings.settings import setting
 from scout_rl.cli import main
-from scout_rl.files.cache import use_compilation_cache
 from scout_rl.records import tables as records
 from tests.bench.run.run_helpers import tiny
 
@@ -28,8 +26,6 @@ command = importlib.import_module("scout_rl.commands.evaluate")
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """A policy trained a little: six windows, checkpoints after three and six, an evaluation after six alone."""
-    os.environ.setdefault("SCOUT_CACHE", str(tmp_path_factory.getbasetemp().parent / "scout-cache"))
-    use_compilation_cache()
     folder = tmp_path_factory.mktemp("evaluated") / "run"
     train(tiny(rule="random", seed=46, windows=LAST, evaluate_every=LAST), folder, say=lambda sentence: None)
     return folder

@@ -48,6 +48,14 @@ def success_rate_at_target(model, enough: int) -> float:
     return assignments.successes[:, 0].sum() / assignments.outcomes[:, 0].sum()
 
 
+def test_sb3_sac_her_runs():
+    model, curriculum, success = example("sb3_sac_her").train(600, rules.Scout())
+    assert model._n_updates > 100
+    assert curriculum.windows == assignments_of(model.get_env()).finished // 4 > 2
+    assert len(success) == 2
+
+
+@pytest.mark.slow
 def test_sac_with_her_solves_with_scout_what_it_cannot_solve_from_the_target_start():
     carry = example("sb3_sac_her")
     steps = 9_000
@@ -61,11 +69,12 @@ def test_sac_with_her_solves_with_scout_what_it_cannot_solve_from_the_target_sta
     assert model._n_updates > 1000
 
 
-def test_one_trajectory_a_context_becomes_a_ladder_that_sb3_trains_from(tmp_path):
-    """Meta-World's drawer-open: recorded, validated, restored exactly, and frontiers move within the first minutes."""
+@pytest.mark.parametrize("steps", [1_000, pytest.param(3_500, marks=pytest.mark.slow)])
+def test_one_trajectory_a_context_becomes_a_ladder_that_sb3_trains_from(tmp_path, steps):
+    """Meta-World's drawer-open: recorded, validated, restored exactly, and in the longer run frontiers move."""
     pytest.importorskip("metaworld")
     drawer = example("trajectory_ladder")
-    trajectories, ladder, report, model, curriculum = drawer.run(3_500, tmp_path)
+    trajectories, ladder, report, model, curriculum = drawer.run(steps, tmp_path)
     assert report.n_cells == 15
     assert report.invalid_rate == 0, str(report)
 
@@ -78,12 +87,13 @@ def test_one_trajectory_a_context_becomes_a_ladder_that_sb3_trains_from(tmp_path
             codec.set_state(env, state)
             assert codec.get_state(env) == state
 
-    assert model._n_updates > 1_000
-    advances = [event for event in curriculum.events if event.kind == "advance"]
-    assert advances
-    assert all(event.evidence >= 15 and event.success_average >= 0.8 for event in advances), "moved by success"
-    assert curriculum.frontier.min() < 4
     assert {path.name for path in tmp_path.iterdir()} == {"ladder.npz", "rungs.png", "frontier.png", "log"}
+    assert model._n_updates > steps - 600  # all but what comes before learning starts
+    advances = [event for event in curriculum.events if event.kind == "advance"]
+    assert all(event.evidence >= 15 and event.success_average >= 0.8 for event in advances), "moved by success"
+    if steps == 3_500:
+        assert advances
+        assert curriculum.frontier.min() < 4
 
 
 def test_every_example_is_tested():

@@ -141,8 +141,3 @@ def alive(pid):
     except OSError:
         return False
     return state != "Z"
-
-
-def share_cache(tmp_path_factory):
-    """One compilation for all tests and workers."""
-    os.environ.setdefault("SCOUT_CACHE", str(tmp_path_factory.getbasetemp().parent / "scout-cache"))

@@ -12,7 +12,6 @@ from scout_rl.bench.campaign.state import Phase
 from scout_rl.bench.run.store import open_store
 from scout_rl.bench.settings.settings import setting
 from scout_rl.records.compact import unpack
-from tests.bench.campaign.small_campaigns import share_cache
 from tests.bench.campaign.test_files import FILES, lacking
 
 SMALL = [file for file in FILES if file.stem.endswith("-small")]
@@ -34,8 +33,7 @@ def cut(file, folder):
 
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
-def test_one_run_of_every_kind(tmp_path, tmp_path_factory):
-    share_cache(tmp_path_factory)
+def test_one_run_of_every_kind(tmp_path):
     out, chosen = str(tmp_path / "runs"), {}
     for file in SMALL:
         if not lacking(file):

@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from scout_rl.cli import main
 from scout_rl.records import compact
 from tests.bench.campaign.small_campaigns import (
     Hold,
@@ -16,7 +17,6 @@ from tests.bench.campaign.small_campaigns import (
     finish,
     records,
     run_folders,
-    share_cache,
     until,
     windows,
     write_file,
@@ -24,23 +24,23 @@ from tests.bench.campaign.small_campaigns import (
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds workers to kill through /proc")
 RULES = ("scout", "anneal")
+WINDOWS = 10
 
 
-def test_the_pool(tmp_path, tmp_path_factory):
+def test_the_pool(tmp_path, capsys):
     """One test, because every part compares with the same undisturbed campaign."""
-    share_cache(tmp_path_factory)
     for name in ("undisturbed", "elsewhere", "disturbed"):
         (tmp_path / name).mkdir()
     there = undisturbed(tmp_path / "undisturbed")
     a_run_that_always_fails_is_listed_and_the_rest_goes_on(*there)
-    finished_runs_are_packed_and_then_count_as_finished(there[0], tmp_path / "elsewhere")
+    finished_runs_are_packed_and_then_count_as_finished(there[0], tmp_path / "elsewhere", capsys)
     a_killed_campaign_and_a_killed_worker_change_no_byte(there[0], tmp_path / "disturbed")
 
 
 def undisturbed(here):
     """Two runs, and one that cannot succeed: where its folder should be is a file."""
-    file = write_file(here / "c.toml", (*RULES, "random"), [40])
-    assert finish(campaign(file, here / "runs", "--dry-run"))[0] == 0
+    file = write_file(here / "c.toml", (*RULES, "random"), [40], WINDOWS)
+    assert main(["campaign", str(file), "--out", str(here / "runs"), "--dry-run"]) == 0
     assert not (here / "runs").exists()  # a dry run leaves nothing
     blocked = here / "runs" / "doorkey-split-small" / "random"
     blocked.parent.mkdir(parents=True)
@@ -59,22 +59,23 @@ def a_run_that_always_fails_is_listed_and_the_rest_goes_on(here, code, printed):
     assert len(run_folders(here / "runs")) == 2
 
 
-def finished_runs_are_packed_and_then_count_as_finished(here, tmp_path):
+def finished_runs_are_packed_and_then_count_as_finished(here, tmp_path, capsys):
+    capsys.readouterr()
+    words = ["--out", str(tmp_path / "runs"), "--pack", str(here / "results")]
     packed = compact.find_results(here / "results")
     assert [path.parent.name for path in packed] == sorted(RULES)
-    assert [len(compact.unpack(path).context) for path in packed] == [16] * 2
+    assert [len(compact.unpack(path).context) for path in packed] == [WINDOWS] * 2
     # elsewhere, without the run folders: the records are enough, only the run that is not there is to do
-    code, printed = finish(campaign(here / "c.toml", tmp_path / "runs", "--pack", str(here / "results"), "--dry-run"))
-    assert code == 0
-    assert "1 of 3 runs to do" in printed
-    changed = write_file(tmp_path / "c.toml", RULES, [40])
+    assert main(["campaign", str(here / "c.toml"), *words, "--dry-run"]) == 0
+    assert "1 of 3 runs to do" in capsys.readouterr().out
+    changed = write_file(tmp_path / "c.toml", RULES, [40], WINDOWS)
     changed.write_text(changed.read_text().replace("checkpoint_every = 2", "checkpoint_every = 5"))
-    code, printed = finish(campaign(changed, tmp_path / "runs", "--pack", str(here / "results")))
-    assert (code, printed) == (0, "2 runs: 2 finished\n")
+    assert main(["campaign", str(changed), *words]) == 0
+    assert capsys.readouterr().out == "2 runs: 2 finished\n"
 
 
 def a_killed_campaign_and_a_killed_worker_change_no_byte(here, tmp_path):
-    file, out = write_file(tmp_path / "c.toml", RULES, [40]), tmp_path / "runs"
+    file, out = write_file(tmp_path / "c.toml", RULES, [40], WINDOWS), tmp_path / "runs"
     expected = {name: records(folder) for name, folder in run_folders(here / "runs").items()}
     order = [next(name for name in expected if f"/{rule}/" in name) for rule in RULES]
     hold = Hold(tmp_path / "hold")
@@ -93,12 +94,12 @@ def a_killed_campaign_and_a_killed_worker_change_no_byte(here, tmp_path):
     finished = {path: path.read_bytes() for path in (out / order[0]).iterdir() if path.is_file()}
 
     # Started again; now the worker dies, further on in the same run.
-    hold.at(RULES[1], 9)
+    hold.at(RULES[1], 7)
     process = campaign(file, out, "--workers", "1", env=hold.env)
     until(lambda: hold.held() or process.poll() is not None)
     (worker,) = children(process.pid)
     assert [worker] == hold.held()
-    assert windows(out / order[1]) == 9
+    assert windows(out / order[1]) == 7
     os.kill(worker, signal.SIGKILL)
     hold.nowhere()
     code, printed = finish(process)
@@ -106,4 +107,4 @@ def a_killed_campaign_and_a_killed_worker_change_no_byte(here, tmp_path):
     assert {name: records(folder) for name, folder in run_folders(out).items()} == expected
     assert {path: path.read_bytes() for path in finished} == finished  # timings too: it was not repeated
     said = next((out / ".campaign").rglob("anneal/*.log")).read_text()
-    assert int(re.search(r"continuing .* from window (\d+)", said)[1]) == 8  # the checkpoint, not the start
+    assert int(re.search(r"continuing .* from window (\d+)", said)[1]) == 6  # the checkpoint, not the start

@@ -14,7 +14,6 @@ from tests.bench.campaign.small_campaigns import (
     finish,
     records,
     run_folders,
-    share_cache,
     until,
     write_file,
 )
@@ -26,7 +25,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 @pytest.fixture(scope="module")
 def eight(tmp_path_factory):
     """The file, and the eight runs as the pool leaves them."""
-    share_cache(tmp_path_factory)
     here = tmp_path_factory.mktemp("ray")
     file = write_file(here / "c.toml", ("scout", "anneal", "mixture", "local-frontier"), [40, 41], windows=30)
     code, printed = finish(campaign(file, here / "pool"))

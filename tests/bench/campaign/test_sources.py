@@ -11,7 +11,7 @@ from scout_rl.bench.campaign.state import Phase
 from scout_rl.bench.run.sources import name_below, normalised, with_current_sources, with_stored_sources
 from scout_rl.bench.run.store import open_store
 from scout_rl.bench.run.worker import _config
-from tests.bench.campaign.small_campaigns import campaign, finish, share_cache
+from tests.bench.campaign.small_campaigns import campaign, finish
 from tests.bench.campaign.test_state import Scripted, do, plant
 
 SOURCE = """
@@ -130,10 +130,10 @@ def test_next_passes_over_a_run_whose_source_failed(tmp_path):
     assert after[taker.name].note == f"it needs {source.name}, which is failed"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_moved_campaign_with_a_policy_ladder_goes_on(tmp_path, tmp_path_factory):
+def test_a_moved_campaign_with_a_policy_ladder_goes_on(tmp_path):
     """Real runs: stopped after the ladder was made, moved, spelled in another way; nothing is trained twice."""
-    share_cache(tmp_path_factory)
     file, out = tmp_path / "a.toml", tmp_path / "runs"
     fields = "windows = 4\nepisodes = 4\nevaluate_every = 4\ncheckpoint_every = 2\n"
     learner = "learner = { epochs = 1, row_fractions = [1.0], minibatch = 640 }\n"

@@ -56,8 +56,13 @@ def assert_states_equal(a, b):
         np.testing.assert_array_equal(a[name], b[name], err_msg=name)
 
 
-@pytest.mark.parametrize("kind", ["solver", "random"])
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        *((key, "solver") for key in KEYS),
+        *(pytest.param(key, "random", marks=[] if key in ONE_EACH else [pytest.mark.slow]) for key in KEYS),
+    ],
+)
 def test_whole_episodes_agree_step_by_step(some, key, kind):
     """From the stock environment's own reset, to the last step of our horizon; equal to the last bit."""
     setting, bench_family, contexts = some(key)

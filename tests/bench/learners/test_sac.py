@@ -279,6 +279,7 @@ def test_more_critics_and_a_subset():
         SAC(subset=3)
 
 
+@pytest.mark.slow
 def test_runs_can_be_vmapped():
     learner = BASE
     states = jax.jit(jax.vmap(lambda key: learner.init(key, SPACE, 4)))(jax.random.split(jax.random.key(0), 3))
@@ -307,8 +308,5 @@ def reach_rate(learner, windows, seed=0):
 
 def test_it_solves_a_tiny_problem():
     learner = SAC(hidden=(64, 64), batch=128, updates=32, gamma=0.95, tau=0.02, learning_rate=1e-3, warmup=300)
+    assert reach_rate(learner, 0) < 0.6, "not by chance"
     assert reach_rate(learner, 25) >= 0.95
-
-
-def test_the_tiny_problem_is_not_solved_by_chance():
-    assert reach_rate(SAC(hidden=(64, 64), warmup=10**6, updates=1), 1) < 0.6

@@ -76,15 +76,21 @@ def manifest(run, change):
     ("change", "problem"),
     [
         (lambda content: [content], "manifest.json: "),
-        (lambda content: 7, "manifest.json: "),
+        pytest.param(lambda content: 7, "manifest.json: ", marks=pytest.mark.slow),
         (
             lambda content: {k: v for k, v in content.items() if k not in ("identity", "sha256")},
             "there is no 'identity'",
         ),
-        (lambda content: {k: v for k, v in content.items() if k not in ("schema", "sha256")}, "there is no 'schema'"),
+        pytest.param(
+            lambda content: {k: v for k, v in content.items() if k not in ("schema", "sha256")},
+            "there is no 'schema'",
+            marks=pytest.mark.slow,
+        ),
         (lambda content: {**content, "meta": {**content["meta"], "environment_steps": 1}}, "it does not have its hash"),
-        (lambda content: {**content, "schema": 9}, "it does not have its hash"),
-        (lambda content: {**content, "identity": "0" * 64}, "it does not have its hash"),
+        pytest.param(lambda content: {**content, "schema": 9}, "it does not have its hash", marks=pytest.mark.slow),
+        pytest.param(
+            lambda content: {**content, "identity": "0" * 64}, "it does not have its hash", marks=pytest.mark.slow
+        ),
     ],
     ids=["a list", "a number", "no identity", "no schema", "other steps", "other schema", "other identity"],
 )
@@ -127,7 +133,7 @@ def keep(run, name, rows):
 @pytest.mark.parametrize(
     ("name", "rows"),
     [
-        ("windows.jsonl", 7),
+        pytest.param("windows.jsonl", 7, marks=pytest.mark.slow),
         ("windows.jsonl", 6),
         ("metrics.jsonl", 7),
         ("timing.jsonl", 6),

@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -21,7 +20,6 @@ from scout_rl.bench.run.train import train
 from scout_rl.bench.settings.settings import setting
 from scout_rl.cli import main
 from scout_rl.files.archive import read_archive
-from scout_rl.files.cache import use_compilation_cache
 from scout_rl.ladders.sources import Sources
 from scout_rl.records.compact import pack
 from tests.bench.run.run_helpers import everything, tiny
@@ -41,8 +39,6 @@ def run_of(rule="scout", **changes):
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     """A run from the target start and one with scaffolds."""
-    os.environ.setdefault("SCOUT_CACHE", str(tmp_path_factory.getbasetemp().parent / "scout-cache"))
-    use_compilation_cache()
     home = tmp_path_factory.mktemp("policies")
     train(run_of("target"), home / "target", say=quiet)
     train(run_of("random"), home / "random", say=quiet)
@@ -122,9 +118,7 @@ def stopped(config, folder):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from scout_rl.files.cache import use_compilation_cache
 from tests.bench.run import test_policy_runs as here
-use_compilation_cache()
 kill = lambda progress: os.kill(os.getpid(), signal.SIGKILL) if progress.window == 1 else None
 here.train(here.policy_run(Path(sys.argv[1])), Path(sys.argv[2]), watch=kill, say=here.quiet)
 """

@@ -19,7 +19,6 @@ from scout_rl.bench.run.folder import read_run, versions
 from scout_rl.bench.run.train import train
 from scout_rl.bench.settings.settings import SETTINGS
 from scout_rl.cli import main
-from scout_rl.files.cache import use_compilation_cache
 from scout_rl.records import compact
 from tests.bench.campaign.small_campaigns import PATIENCE, alive, children, until
 from tests.bench.run.run_helpers import tiny
@@ -33,8 +32,6 @@ FAMILIES = sorted({setting.family for setting in SETTINGS.values()})
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Eight windows of an annealed run: its level falls from 4 to 0 in the first four."""
-    os.environ.setdefault("SCOUT_CACHE", str(tmp_path_factory.getbasetemp().parent / "scout-cache"))
-    use_compilation_cache()
     folder = tmp_path_factory.mktemp("stored") / "run"
     train(tiny(rule="anneal"), folder, say=lambda sentence: None)
     return folder
@@ -108,6 +105,7 @@ def test_a_false_cell_is_named(scouted, capsys, tmp_path):
     assert said.endswith(f"different: window 3: level of rollout 2 is {was - 1} in the record and {was} now")
 
 
+@pytest.mark.slow
 def test_another_seed_is_another_run(scouted, capsys, tmp_path):
     config = read_run(scouted)["config"]
     other = changed(scouted.with_suffix(".npz"), tmp_path / "x.npz", {"config": {**config, "seed": config["seed"] + 1}})
