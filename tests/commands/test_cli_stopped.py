@@ -18,7 +18,7 @@ from tests.bench.campaign.small_campaigns import PATIENCE, children, until
 from tests.report.planted import config, curve, write_compact
 
 ROOT = Path(__file__).parents[2]
-SMALL = ["--windows", "4000", "--episodes", "4", "--checkpoint-every", "2", "--evaluate-every", "4000"]
+SMALL = ["--windows", "1000000", "--episodes", "4", "--checkpoint-every", "2", "--evaluate-every", "1000000"]
 SMALL += [
     "--learner.epochs",
     "1",
