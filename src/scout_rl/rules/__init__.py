@@ -1,6 +1,7 @@
 """The allocation rules, one file per rule, and their registry by key."""
 
 from scout_rl.files.refusal import Refusal
+from scout_rl.rules.ability import Ability
 from scout_rl.rules.aced import Aced
 from scout_rl.rules.alp import Alp
 from scout_rl.rules.anneal import Anneal
@@ -39,6 +40,7 @@ RULES: dict[str, type[Rule]] = {
         Wilson,
         Beta,
         RfclDemo,
+        Ability,
     )
 }
 """Every rule by its key: the specification's rules in its order, then the rule of the aligned RFCL protocol."""
@@ -54,6 +56,7 @@ def make(key: str, **constants: object) -> Rule:
 
 __all__ = [
     "RULES",
+    "Ability",
     "Aced",
     "Alp",
     "Anneal",
