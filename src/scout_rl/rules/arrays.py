@@ -1,4 +1,4 @@
-"""The one place where NumPy and JAX differ: scatters, running maxima, loops.
+"""The one place where NumPy and JAX differ: scatters, running maxima, partial sorts, loops.
 
 Every rule is written once, with functions that both namespaces have. The rest is here. Arrays may have
 leading axes (for example seeds): ``[..., contexts, levels]``.
@@ -56,6 +56,13 @@ def running_max(array: Array) -> Array:
     from jax import lax
 
     return lax.cummax(array, axis=array.ndim - 1)
+
+
+def kth_largest(array: Array, k: int) -> Array:
+    """Return the k-th largest value along the last axis."""
+    if namespace(array) is np:
+        return np.partition(array, -k, axis=-1)[..., -k]
+    return namespace(array).sort(array, axis=-1)[..., -k]
 
 
 def while_loop(condition: Callable[[Array], Array], body: Callable[[Array], Array], value: Array) -> Array:
