@@ -1,4 +1,4 @@
-"""The one place where NumPy and JAX differ: scatters, running maxima, loops.
+"""The one place where NumPy and JAX differ: scatters, running maxima, partial sorts, loops.
 
 Every rule is written once, with functions that both namespaces have. The rest is here. Arrays may have
 leading axes (for example seeds): ``[..., contexts, levels]``.
@@ -93,6 +93,13 @@ def by_rows(function: Callable[..., tuple[Array, ...]], arrays: tuple[Array, ...
         for result, part in zip(results, parts, strict=True):
             result[rows] = part
     return tuple(results)
+
+
+def kth_largest(array: Array, k: int) -> Array:
+    """Return the k-th largest value along the last axis."""
+    if namespace(array) is np:
+        return np.partition(array, -k, axis=-1)[..., -k]
+    return namespace(array).sort(array, axis=-1)[..., -k]
 
 
 def while_loop(condition: Callable[[Array], Array], body: Callable[[Array], Array], value: Array) -> Array:
