@@ -57,7 +57,7 @@ GUARD = 0.05
 FAIR, LOST = 0.0, -0.6
 """The frontier advances to a level at this logit (chance 0.5), and leaves one below that (0.35)."""
 MASTERED, HOPELESS, UNSEEN = 0.9, 0.1, 0.9
-"""Chance of a mastered target start; of a hopeless easiest level; share of ``own_variance`` that is left when unseen."""
+"""Chance of a mastered target start, of a hopeless easiest level; share of ``own_variance`` left where unseen."""
 
 
 class AbilityState(NamedTuple):
