@@ -81,6 +81,7 @@ def test_floor_and_cap_hold(key):
             "learnability",
             "thompson",
             "adaback",
+            "ability",
         }
         return
     for n_contexts in (3, 30):
@@ -193,7 +194,7 @@ def test_registry_is_the_specification():
     assert list(rules.RULES) == [
         "scout", "target", "fixed", "random", "anneal", "reverse", "mixture", "local-frontier",
         "group-frontier", "plr", "alp", "rfcl", "aced", "wilson", "beta", "rfcl-demo",
-        "learnability", "thompson", "adaback",
+        "learnability", "thompson", "adaback", "ability",
     ]  # fmt: skip
     with pytest.raises(ValueError, match="there is no rule 'scoot'; the rules are scout, target"):
         rules.make("scoot")
@@ -238,6 +239,14 @@ def test_registry_is_the_specification():
         ("wilson", {"discount": 0.0}, "discount"),
         ("beta", {"gamma": 1.5}, "gamma"),
         ("beta", {"certainty": 0.4}, "certainty"),
+        ("ability", {"drift_shared": -1.0}, "drift_shared"),
+        ("ability", {"drift_own": 2.0}, "drift_own"),
+        ("ability", {"own_variance": -1.0}, "own_variance"),
+        ("ability", {"shared_variance": -1.0}, "shared_variance"),
+        ("ability", {"spread": 1.0}, "spread"),
+        ("ability", {"step": -0.1}, "step"),
+        ("ability", {"focus": 0.0}, "focus"),
+        ("ability", {"eps": 0.0}, "eps"),
     ],
 )
 def test_a_constant_out_of_range_is_refused(key, constants, message):

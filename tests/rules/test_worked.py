@@ -419,6 +419,30 @@ def test_antistall_of_the_gated_rules_needs_a_hopeful_rate():
         assert rule.moved(state).tolist() == [-2]
 
 
+def test_ability():
+    rule = rules.Ability()
+    state = rule.update(rule.init(1, 2), outcomes([0], [1], [1]))
+    # Before: g = (-1, 1), C = K = [[1, .6], [.6, 1]], d = 0, v = 1. Drift cannot lift C and v above that.
+    # P = sigmoid(1) = .7311, e = .2689, i = .1966; the own part explains 1 + 1*.1966 = 1.1966.
+    # Shared: residual .2689/1.1966 = .2248, information .1966/1.1966 = .1643 at level 1.
+    # C loses K[:,1] K[1,:] * .1643/1.1643 = .1411 * [.6, 1]: C[:,1] = (.5153, .8589).
+    # g += C[:,1] * .2248 = (.1158, .1930).
+    np.testing.assert_allclose(state.covariance[:, 1], [0.5153, 0.8589], atol=1e-4)
+    np.testing.assert_allclose(state.shared, [-0.8842, 1.1930], atol=1e-4)
+    # Own: v = 1/1.1966 = .8357, d += .8357 * .2689 * (.6, 1) = (.1348, .2247).
+    np.testing.assert_allclose(state.variance, [0.8357], atol=1e-4)
+    np.testing.assert_allclose(state.own, [[0.1348, 0.2247]], atol=1e-4)
+    # Moderated by sqrt(1 + pi/8*.8357) = 1.1525: logits (-.6502, 1.2302), M = (.3430, .7738).
+    # t = (.3430/.8238)**2 = .1733. Level 1: (1 - .1733) * (.1750 + .3*(1 - .7738)) = .2008.
+    # Level 0: .2253 + .3*(.1733*.2262 + .7738 - .3430 + .3430) = .4692. Their ratio**3 is .0783.
+    np.testing.assert_allclose(rule.distribution(state), [[0.9274, 0.0726]], atol=1e-4)
+    # Level 1 is the hardest with a chance of a half; it was the frontier before, so nothing moved.
+    assert rule.frontier(state).tolist() == [1]
+    assert rule.moved(state).tolist() == [0]
+    state = play(rule, state, *[outcomes([0] * 4, [0] * 4, [1] * 4)] * 3)
+    assert rule.frontier(state).tolist() == [0]
+
+
 def test_every_rule_has_a_worked_example():
     source = Path(__file__).read_text()
     for rule in rules.RULES.values():

@@ -109,7 +109,7 @@ class Ability(Rule):
     """How much an outcome says about the neighbouring level."""
     step: float = limited(0.3, lambda x: 0 <= x <= 10, "step is {}, but must be in 0..10")
     """Weight of the step from what works to what does not, beside learnability (at most 0.25)."""
-    focus: float = limited(2.5, lambda x: 0 < x <= 20, "focus is {}, but must be above 0, at most 20")
+    focus: float = limited(3.0, lambda x: 0 < x <= 20, "focus is {}, but must be above 0, at most 20")
     """Power of a level's worth."""
     eps: float = limited(0.1, lambda x: 0.01 <= x <= 1, "the floor eps is {}, but must be in 0.01..1")
     """Uniform share of the contexts."""
