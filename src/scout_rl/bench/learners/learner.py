@@ -65,7 +65,7 @@ class StepLearner(_Learner, Protocol):
         """Learn from one window's episodes."""
 
     def for_vmap(self) -> StepLearner:
-        """The same learner for calls that are ``vmap``ped over runs: without branches, all of which would be computed."""
+        """The same learner for calls that are ``vmap``ped over runs: no branches, as all would be computed."""
 
 
 class GoalLearner(_Learner, Protocol):

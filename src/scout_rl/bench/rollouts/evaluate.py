@@ -41,11 +41,10 @@ class Evaluation(NamedTuple):
 def evaluator(family: Family, setting: Setting, part: BankPart, learner: Learner) -> Callable[[Any], Evaluation]:
     """A compiled evaluation of this setting; it takes a learner's state."""
     if learner.plays == "steps":
-        compiled = jax.jit(_on_device(family, setting, part, learner))
-        outcomes = lambda state: np.asarray(compiled(state))  # noqa: E731
+        outcomes = jax.jit(_on_device(family, setting, part, learner))
     else:
         outcomes = _on_host(family, setting, part, learner)
-    return lambda state: by_group(setting, part, outcomes(state))
+    return lambda state: by_group(setting, part, np.asarray(outcomes(state)))
 
 
 def batch_evaluator(

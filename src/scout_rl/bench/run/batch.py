@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -124,7 +124,7 @@ class Batch:
         self, group: Sequence[_Opened], window: int, parts: BatchParts, setting: Setting, bank: ContextBank
     ) -> list[Any]:
         """Open the runs, each in a lane; their learners' states."""
-        self._runs, states = {}, []
+        self._runs, states = {}, list[Any]()
 
         def begin(opened: _Opened) -> tuple[OpenRun, Any]:
             resume_from = opened.starts[window].checkpoint
@@ -152,38 +152,35 @@ class Batch:
         copied = [*range(len(states)), *[0] * (self.width - len(states))]  # the lane whose values each lane has
         roots = jnp.stack([self._runs[lane][1].root for lane in copied])
         state = jax.tree.map(lambda *each: jnp.stack([each[lane] for lane in copied]), *states)
-        self._each(lambda run, lane: run.begin())
+        self._each(OpenRun.begin)
         if window == 0:
-            evaluations = parts.evaluate(state)
-            self._each(lambda run, lane: run.record_evaluation(evaluations[lane]))
+            self._each(OpenRun.record_evaluation, parts.evaluate(state))
 
         while window < until:
-            cells = self._each(lambda run, lane: run.assign())
-            starts = self._each(lambda run, lane: run.starts(cells[lane]))
+            cells = self._each(OpenRun.assign)
+            starts = self._each(OpenRun.starts, cells)
             if not starts:
                 return
             spare = next(iter(starts.values()))
             state, played = parts.play(state, [starts.get(lane, spare) for lane in copied], roots, window + 1)
-            self._each(lambda run, lane: run.close(cells[lane], played[lane]))
+            self._each(OpenRun.close, cells, played)
             window += 1
             if any(run.evaluation_due for _, run in self._runs.values()):
-                evaluations = parts.evaluate(state)
-                self._each(lambda run, lane: run.record_evaluation(evaluations[lane]))
-            self._each(lambda run, lane: run.record_time())
+                self._each(OpenRun.record_evaluation, parts.evaluate(state))
+            self._each(OpenRun.record_time)
             if any(run.checkpoint_due for _, run in self._runs.values()):
-                arrays = jax.device_get(state)
-                self._each(lambda run, lane: run.save(jax.tree.map(lambda array: array[lane], arrays)))
+                self._each(OpenRun.save, _by_lane(jax.device_get(state), self._runs))
             watch([member for member, _ in self._runs.values()], window)
 
-    def _each(self, step: Callable[[OpenRun, int], T]) -> dict[int, T]:
-        """A step of every run, by lane; a run that fails leaves the batch."""
+    def _each(self, step: Callable[..., T], *values: Any) -> dict[int, T]:
+        """A step of every run, with the values of its lane; a run that fails leaves the batch."""
         results = {}
         for lane, (member, run) in list(self._runs.items()):
-            result = self._attempt(member, lambda run, lane: (step(run, lane),), run, lane)
-            if result is None:
+            result = self._attempt(member, step, run, *(value[lane] for value in values))
+            if member.name in self.failed:
                 del self._runs[lane]
             else:
-                results[lane] = result[0]
+                results[lane] = cast(T, result)
         return results
 
     def _attempt(self, member: Member, step: Callable[..., T], *arguments: Any) -> T | None:
@@ -196,3 +193,8 @@ class Batch:
             self.say(traceback.format_exc())
             self.failed[member.name] = f"{type(error).__name__}: {error}"
         return None
+
+
+def _by_lane(stacked: Any, lanes: Iterable[int]) -> dict[int, Any]:
+    """The pytrees of these lanes, from one with a leading axis."""
+    return {lane: jax.tree.map(lambda array, lane=lane: array[lane], stacked) for lane in lanes}
