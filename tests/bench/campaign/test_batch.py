@@ -15,69 +15,89 @@ from scout_rl.bench.run import checkpoint
 from scout_rl.bench.run.batch import Batch, Member, by_common_window
 from scout_rl.bench.run.folder import read_run
 from scout_rl.bench.run.store import open_store
+from scout_rl.bench.run.train import train
 from scout_rl.cli import main
 from scout_rl.records import compact
 from scout_rl.records import tables as records
 from tests.bench.campaign.small_campaigns import Hold, alive, campaign, children, run_folders, until, write_file
 from tests.bench.run.run_helpers import everything, tiny
 
-RUNS = {"scout": {}, "anneal": {"rule": "anneal"}, "plr": {"rule": "plr", "seed": 42}}
-WIDTH = 4
+LIMITED, COMPARED = "doorkey-limited-small", 3
+RUNS = {"scout": {}, "plr": {"rule": "plr", "seed": 42}}
+WIDTH = 3
+
+
+def short(**changes):
+    """Episodes of at most 100 steps; checkpoints after windows 2, 4 and 5."""
+    return tiny(**{"setting": LIMITED, "windows": 5, "evaluate_every": 5, "checkpoint_every": 2, **changes})
 
 
 def members(folder, *names):
-    return [Member(name, tiny(**RUNS[name]), folder / name) for name in names or RUNS]
+    return [Member(name, short(**RUNS[name]), folder / name) for name in names or RUNS]
+
+
+def quiet(sentence):
+    """Where nobody reads."""
 
 
 @pytest.fixture(scope="module")
 def together(tmp_path_factory):
-    """Three runs in four lanes; the fourth is of a run that cannot be opened."""
+    """Two runs in three lanes; the third is of a run that cannot be opened."""
     folder = tmp_path_factory.mktemp("together")
     (folder / "file").write_text("in the way")
-    batch = Batch(WIDTH, say=lambda sentence: None)
-    batch.train([*members(folder), Member("blocked", tiny(seed=43), folder / "file" / "run")])
+    batch = Batch(WIDTH, say=quiet)
+    batch.train([*members(folder), Member("blocked", short(seed=43), folder / "file" / "run")])
     assert list(batch.failed) == ["blocked"]
     assert "cannot be written: Not a directory" in batch.failed["blocked"]
+    return folder
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """The first windows of one of them, by `train`."""
+    folder = tmp_path_factory.mktemp("alone") / "run"
+    train(short(), folder, say=quiet, until=COMPARED)
     return folder
 
 
 # -- the same records as a run alone ------------------------------------------------------------------------------
 
 
-def test_the_files_and_fields_are_those_of_a_run_alone(together, tiny_run):
-    assert sorted(path.name for path in (together / "scout").iterdir()) == sorted(p.name for p in tiny_run.iterdir())
-    ours, alone = read_run(together / "scout"), read_run(tiny_run)
-    assert ours.pop("ran_on") == {**alone.pop("ran_on"), "engine": "batch", "width": WIDTH}
-    assert ours == alone
+def test_the_files_and_fields_are_those_of_a_run_alone(together, alone):
+    assert sorted(path.name for path in (together / "scout").iterdir()) == sorted(path.name for path in alone.iterdir())
+    ours, theirs = read_run(together / "scout"), read_run(alone)
+    assert ours.pop("ran_on") == {**theirs.pop("ran_on"), "engine": "batch", "width": WIDTH}
+    assert ours == theirs
     for table in ("windows", "events", "metrics", "evaluations", "timing"):
-        pair = [records.read_rows(folder / f"{table}.jsonl") for folder in (together / "scout", tiny_run)]
-        assert [list(row) for row in pair[0]] == [list(row) for row in pair[1]]
+        pair = [records.read_rows(folder / f"{table}.jsonl") for folder in (together / "scout", alone)]
+        assert [list(row) for row in pair[0]][: len(pair[1])] == [list(row) for row in pair[1]]
+    assert len(records.read_rows(together / "scout" / "windows.jsonl")) == 5
+    assert checkpoint.saved_windows(together / "scout" / "checkpoints") == [4, 5]
 
 
-def test_the_first_windows_are_those_of_a_run_alone(together, tiny_run):
+def test_the_first_windows_are_those_of_a_run_alone(together, alone):
     """Cells, starts and keys come from (seed, window) in both. Sums of floats are taken in another order.
 
-    So the learner's numbers differ by 1e-7 or so per window, and a sampled action by chance, about once in a million
-    steps: not in the few hundred of these windows.
+    So the learner's numbers differ by 1e-7 or so. A sampled action differs where its random number is as near to the
+    border: about once in a million steps, and these windows have a few hundred.
     """
     windows, metrics, evaluations = (
-        [records.read_rows(folder / f"{table}.jsonl") for folder in (together / "scout", tiny_run)]
+        [records.read_rows(folder / f"{table}.jsonl")[:COMPARED] for folder in (together / "scout", alone)]
         for table in ("windows", "metrics", "evaluations")
     )
-    for ours, alone in zip(*(rows[:4] for rows in windows), strict=True):
-        assert [ours[name] for name in ("context", "level", "success")] == [
-            alone[name] for name in ("context", "level", "success")
-        ]
-        np.testing.assert_allclose(ours["signal"], alone["signal"], atol=1e-5)
-    for ours, alone in zip(*(rows[:4] for rows in metrics), strict=True):
-        assert ours["environment_steps"] == alone["environment_steps"]
-        np.testing.assert_allclose(list(ours.values()), list(alone.values()), atol=1e-5)
+    for ours, theirs in zip(*windows, strict=True):
+        np.testing.assert_allclose(ours.pop("signal"), theirs.pop("signal"), atol=1e-5)
+        assert ours == theirs  # cells and outcomes
+    for ours, theirs in zip(*metrics, strict=True):
+        assert ours["environment_steps"] == theirs["environment_steps"]
+        np.testing.assert_allclose(list(ours.values()), list(theirs.values()), atol=1e-5)
     assert evaluations[0][0] == evaluations[1][0]  # before any update
+    assert len({row["value_loss"] for row in metrics[0]}) == COMPARED  # the learner learned
 
 
 def test_runs_of_a_batch_do_not_touch_each_other(together, tmp_path):
     """The same run in another lane, beside copies of itself, has the same bytes: so one of a batch can be repeated."""
-    Batch(WIDTH, say=lambda sentence: None).train(members(tmp_path, "plr"))
+    Batch(WIDTH, say=quiet).train(members(tmp_path, "plr"))
     assert everything(tmp_path / "plr") == everything(together / "plr")
 
 
@@ -85,9 +105,9 @@ def test_runs_of_a_batch_do_not_touch_each_other(together, tmp_path):
 
 
 def test_stopped_while_its_runs_save_it_ends_the_same(together, tmp_path, monkeypatch):
-    """The checkpoints of windows 3, 6 and 8 are nine writes; a run is one ahead of the others when each stop comes."""
+    """Each stop comes when the first run has saved and the second has not: at windows 4 and 5, the last."""
     whole, said = checkpoint.write, []
-    for at, names, continued in ((5, RUNS, None), (5, RUNS, 3), (None, list(RUNS)[1:], 6)):
+    for at, names, continued in ((4, RUNS, None), (4, RUNS, 2), (None, ["plr"], 4)):
         writes = iter(range(1, 100))
 
         def write(*arguments, at=at, writes=writes, **named):
@@ -99,7 +119,7 @@ def test_stopped_while_its_runs_save_it_ends_the_same(together, tmp_path, monkey
         batch = Batch(WIDTH, say=said.append)
         said.clear()
         if at is None:
-            assert checkpoint.saved_windows(tmp_path / "scout" / "checkpoints") == [6, 8]  # finished, so not trained
+            assert checkpoint.saved_windows(tmp_path / "scout" / "checkpoints") == [4, 5]  # finished, so not trained
             batch.train(members(tmp_path, *names))
         else:
             with pytest.raises(KeyboardInterrupt):
@@ -110,25 +130,26 @@ def test_stopped_while_its_runs_save_it_ends_the_same(together, tmp_path, monkey
 
 
 def test_a_run_that_fails_leaves_the_batch_and_the_others_go_on(together, tmp_path, monkeypatch):
-    batch, said = Batch(WIDTH, say=lambda sentence: said.append(sentence)), []
+    said = []
+    batch = Batch(WIDTH, say=said.append)
     whole = records.JsonLines.append
 
     def append(table, *rows):
-        if table.path.parent.name == "scout" and rows[0]["window"] == 2:
+        if table.path.parent.name == "scout" and rows[0]["window"] == 1:
             raise OSError(28, "No space left on device")
         whole(table, *rows)
 
     monkeypatch.setattr(records.JsonLines, "append", append)
-    batch.train(members(tmp_path, "scout", "anneal"), until=4)
+    batch.train(members(tmp_path), until=3)
     assert batch.failed == {"scout": "OSError: [Errno 28] No space left on device"}
     assert any("Traceback" in sentence for sentence in said)
-    cut = [records.read_rows(folder / "anneal" / "windows.jsonl")[:4] for folder in (tmp_path, together)]
+    cut = [records.read_rows(folder / "plr" / "windows.jsonl")[:3] for folder in (tmp_path, together)]
     assert cut[0] == cut[1]
 
 
 def test_runs_that_are_no_batch():
     with pytest.raises(ValueError, match="these 2 runs are no batch of width 2"):
-        Batch(2).train([Member("a", tiny(), None), Member("b", tiny(windows=9), None)])
+        Batch(2).train([Member("a", short(), None), Member("b", short(windows=9), None)])
     with pytest.raises(ValueError, match="'fetch-conflict-small' is simulated on the host"):
         Batch(1).train([Member("a", tiny("fetch"), None)])
 
@@ -140,6 +161,7 @@ def test_runs_that_are_no_batch():
 def test_a_killed_campaign_continues_and_its_records_can_be_repeated(tmp_path, capsys):
     """`scout repeat` makes the run anew without an interruption: it proves that the killed run ended the same."""
     file, out = write_file(tmp_path / "c.toml", ("scout", "anneal"), [40], windows=6), tmp_path / "runs"
+    file.write_text(file.read_text().replace("doorkey-split-small", LIMITED))
     flags = "--engine", "batch", "--width", "2", "--pack", str(tmp_path / "results")
     hold = Hold(tmp_path / "hold")
     hold.at("any", 5)
