@@ -95,12 +95,6 @@ def test_the_first_windows_are_those_of_a_run_alone(together, alone):
     assert len({row["value_loss"] for row in metrics[0]}) == COMPARED  # the learner learned
 
 
-def test_runs_of_a_batch_do_not_touch_each_other(together, tmp_path):
-    """The same run in another lane, beside copies of itself, has the same bytes: so one of a batch can be repeated."""
-    Batch(WIDTH, say=quiet).train(members(tmp_path, "plr"))
-    assert everything(tmp_path / "plr") == everything(together / "plr")
-
-
 # -- whatever happens in the middle ---------------------------------------------------------------------------------
 
 
@@ -159,7 +153,10 @@ def test_runs_that_are_no_batch():
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds the worker through /proc")
 def test_a_killed_campaign_continues_and_its_records_can_be_repeated(tmp_path, capsys):
-    """`scout repeat` makes the run anew without an interruption: it proves that the killed run ended the same."""
+    """`scout repeat` makes a run anew, without an interruption, in another lane and beside a copy of itself.
+
+    So equality shows two things: the killed run ended the same, and runs of a batch do not touch each other.
+    """
     file, out = write_file(tmp_path / "c.toml", ("scout", "anneal"), [40], windows=6), tmp_path / "runs"
     file.write_text(file.read_text().replace("doorkey-split-small", LIMITED))
     flags = "--engine", "batch", "--width", "2", "--pack", str(tmp_path / "results")
@@ -177,8 +174,8 @@ def test_a_killed_campaign_continues_and_its_records_can_be_repeated(tmp_path, c
     assert log.read_text().count("from window 4") == 2  # the checkpoint, not the start
     assert {read_run(folder)["ran_on"]["width"] for folder in run_folders(out).values()} == {2}
     packed = compact.find_results(tmp_path / "results")
-    assert len(packed) == 2
-    assert main(["repeat", str(packed[0])]) == 0
+    assert [path.parent.name for path in packed] == ["anneal", "scout"]
+    assert main(["repeat", str(packed[0])]) == 0  # the second lane
     assert "equal: all numbers of the first 6 windows" in capsys.readouterr().out
 
 
