@@ -11,6 +11,7 @@ import pytest
 from scout_rl.bench.campaign import batch_engine
 from scout_rl.bench.campaign.batch_engine import BatchEngine, plan_batches
 from scout_rl.bench.campaign.file import load
+from scout_rl.bench.run import batch as batch_of_runs
 from scout_rl.bench.run import checkpoint
 from scout_rl.bench.run.batch import Batch, Member, by_common_window
 from scout_rl.bench.run.folder import read_run
@@ -101,6 +102,7 @@ def test_the_first_windows_are_those_of_a_run_alone(together, alone):
 def test_stopped_while_its_runs_save_it_ends_the_same(together, tmp_path, monkeypatch):
     """Each stop comes when the first run has saved and the second has not: at windows 4 and 5, the last."""
     whole, said = checkpoint.write, []
+    monkeypatch.setattr(batch_of_runs, "SAVING", 1)  # one after the other
     for at, names, continued in ((4, RUNS, None), (4, RUNS, 2), (None, ["plr"], 4)):
         writes = iter(range(1, 100))
 

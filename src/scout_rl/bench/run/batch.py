@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -34,6 +35,8 @@ from scout_rl.files.lock import lock_folder
 from scout_rl.files.refusal import Refusal
 
 T = TypeVar("T")
+SAVING = 16
+"""Checkpoints that are written at the same time."""
 DIFFERING = ("rule", "constants", "seed", "ladder_from", "ladder_fallback")
 """Fields of a config in which the runs of a batch may differ."""
 
@@ -169,19 +172,20 @@ class Batch:
                 self._each(OpenRun.record_evaluation, parts.evaluate(state))
             self._each(OpenRun.record_time)
             if any(run.checkpoint_due for _, run in self._runs.values()):
-                self._each(OpenRun.save, _by_lane(jax.device_get(state), self._runs))
+                with ThreadPoolExecutor(SAVING) as threads:  # most of its time is waiting for the disk
+                    self._each(OpenRun.save, _by_lane(jax.device_get(state), self._runs), run_all=threads.map)
             watch([member for member, _ in self._runs.values()], window)
 
-    def _each(self, step: Callable[..., T], *values: Any) -> dict[int, T]:
+    def _each(self, step: Callable[..., T], *values: Any, run_all: Callable[..., Iterable[Any]] = map) -> dict[int, T]:
         """A step of every run, with the values of its lane; a run that fails leaves the batch."""
-        results = {}
-        for lane, (member, run) in list(self._runs.items()):
-            result = self._attempt(member, step, run, *(value[lane] for value in values))
-            if member.name in self.failed:
-                del self._runs[lane]
-            else:
-                results[lane] = cast(T, result)
-        return results
+
+        def attempt(lane: int) -> T | None:
+            member, run = self._runs[lane]
+            return self._attempt(member, step, run, *(value[lane] for value in values))
+
+        results = dict(zip(self._runs, run_all(attempt, list(self._runs)), strict=True))
+        self._runs = {lane: pair for lane, pair in self._runs.items() if pair[0].name not in self.failed}
+        return {lane: cast(T, results[lane]) for lane in self._runs}
 
     def _attempt(self, member: Member, step: Callable[..., T], *arguments: Any) -> T | None:
         """The result of a step; None where it fails, which is no reason for the other runs to end."""
