@@ -17,7 +17,7 @@ from scout_rl.report.read.run import RunRecord
 from scout_rl.rules import Status
 from scout_rl.rules.cells import Outcomes
 
-WORDS = tuple(status.name.lower() for status in sorted(Status))
+WORDS = tuple(status.word for status in sorted(Status))
 
 
 def window_statuses(run: RunRecord) -> NDArray[np.int8] | None:
