@@ -62,6 +62,11 @@ class Status(IntEnum):
     SELDOM_DRAWN = 12
     """Its own outcomes are few or old: what is known of it is what the bank shows."""
 
+    @property
+    def word(self) -> str:
+        """The name in plain words: ``too hard at the easiest level``."""
+        return self.name.lower().replace("_", " ")
+
 
 class Rule(ABC):
     """Which cells the next window trains from."""
