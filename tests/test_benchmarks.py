@@ -150,7 +150,7 @@ def test_calibration_of_recorded_outcomes(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     from benchmarks import calibration
 
-    record = ROOT / "results/doorkey-limited/mixture/100.npz"
+    record = ROOT / "results/doorkey-limited/random/100.npz"
     figure = tmp_path / "reliability.png"
     monkeypatch.setattr(sys, "argv", ["calibration", str(record), "--windows", "60", "--figure", str(figure)])
     calibration.main()
