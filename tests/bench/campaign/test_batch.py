@@ -12,7 +12,7 @@ from scout_rl.bench.campaign import batch_engine
 from scout_rl.bench.campaign.batch_engine import BatchEngine, plan_batches
 from scout_rl.bench.campaign.file import load
 from scout_rl.bench.run import batch as batch_of_runs
-from scout_rl.bench.run import checkpoint
+from scout_rl.bench.run import checkpoint, repeat
 from scout_rl.bench.run.batch import Batch, Member, by_common_window
 from scout_rl.bench.run.folder import read_run
 from scout_rl.bench.run.store import open_store
@@ -20,6 +20,7 @@ from scout_rl.bench.run.train import train
 from scout_rl.cli import main
 from scout_rl.records import compact
 from scout_rl.records import tables as records
+from scout_rl.records.made_with import continued_by
 from tests.bench.campaign.small_campaigns import Hold, alive, campaign, children, run_folders, until, write_file
 from tests.bench.run.run_helpers import everything, tiny
 
@@ -190,6 +191,17 @@ def test_simulators_on_the_host_are_refused_before_anything_is_started(tmp_path,
     assert main(["campaign", str(file), "--width", "3", "--out", str(tmp_path / "runs")]) == 2
     assert "--width 3 is of batches: add --engine batch" in squeezed(capsys)
     assert run_folders(tmp_path / "runs") == {}
+
+
+def test_another_engine_or_width_is_pointed_out():
+    """A record that says nothing is of a process for this run alone."""
+    alone, batch = ({"versions": {}, "source": "a", "ran_on": on} for on in ({}, {"engine": "batch", "width": 4}))
+    said = ["engine process there, batch here", "width of the batch 1 there, 4 here"]
+    assert repeat.differing(alone, batch)[-2:] == said
+    assert repeat.continued(continued_by(batch, alone, 3), 5) == [
+        "windows from 3 on were made with engine process, those before with batch",
+        "windows from 3 on were made with width 1, those before with 4",
+    ]
 
 
 def squeezed(capsys):
