@@ -53,7 +53,7 @@ class Offsets(NamedTuple):
 class Paces(NamedTuple):
     """How many paces the offsets show, and the numbers behind it."""
 
-    count: int
+    number: int
     """1, 2 or 3; 0: many."""
     spread: float
     """S.d. between contexts beyond the error, in logits."""
@@ -71,13 +71,15 @@ class Paces(NamedTuple):
     @property
     def sentence(self) -> str:
         """The verdict with its numbers."""
-        word = {1: "one pace", 2: "two paces", 3: "three paces", 0: "many paces"}[self.count]
+        word = {1: "one pace", 2: "two paces", 3: "three paces", 0: "many paces"}[self.number]
         start = f"The model's view (the outcomes replayed through the rule ability): {word}"
-        differ = f"contexts differ from the bank by a standard deviation of {self.spread:.2f} logits beyond an error of "
+        differ = (
+            f"contexts differ from the bank by a standard deviation of {self.spread:.2f} logits beyond an error of "
+        )
         differ += f"{self.error:.2f}"
-        if self.count == 1:
+        if self.number == 1:
             why = f"{differ}, and up to {SPREAD} count as one"
-        elif self.count:
+        elif self.number:
             parts = [f"{n} contexts at {at:+.1f}" for n, at in zip(self.sizes, self.centres, strict=True)]
             why = f"{', '.join(parts)} logits from the bank, {self.within:.2f} apart within one pace"
             why += f" beyond an error of {self.error:.2f}"
@@ -102,7 +104,8 @@ def offsets(run: RunRecord) -> Offsets:
 
     def sums(logit: Floats) -> tuple[Floats, Floats]:
         P = 1 / (1 + np.exp(-logit))
-        return np.bincount(context, success - P, n), np.bincount(context, P * (1 - P), n)
+        residual, information = np.bincount(context, success - P, n), np.bincount(context, P * (1 - P), n)
+        return residual.astype(float), information.astype(float)
 
     _, at_the_bank = sums(bank)
     value = np.zeros(n)
@@ -142,8 +145,8 @@ def count_paces(value: Floats, error: Floats) -> Paces:
     if distance >= distance_needed(len(ordered)) and within <= SPREAD and np.diff(centres).min() >= NEXT:
         nearest = np.abs(value[:, None] - centres).argmin(axis=1)
         sizes = tuple(np.bincount(nearest, minlength=len(centres)).tolist())
-        return whole._replace(count=len(centres), centres=tuple(centres.tolist()), sizes=sizes, within=within)
-    return whole if spread <= SPREAD else whole._replace(count=0)
+        return whole._replace(number=len(centres), centres=tuple(centres.tolist()), sizes=sizes, within=within)
+    return whole if spread <= SPREAD else whole._replace(number=0)
 
 
 def best_split(ordered: Floats, noise: float, count: int) -> tuple[float, float, list[Floats]]:
@@ -178,7 +181,7 @@ def distance_needed(n: int) -> float:
 
 
 def _beyond(variance: float, noise: float) -> float:
-    return max(0.0, variance - noise) ** 0.5
+    return float(np.sqrt(max(0.0, variance - noise)))
 
 
 def _beyond_chance(value: Floats, error: Floats) -> bool:
