@@ -47,6 +47,8 @@ def test_assignments_follow_the_distribution(key):
     counts = np.zeros_like(p)
     np.add.at(counts, (cells.context, cells.level), 1)
     assert (counts[p == 0] == 0).all()  # a cell without probability is never issued
+    rare = p * 40_000 < 5  # too rare each for a normal error: counted together
+    counts, p = np.append(counts[~rare], counts[rare].sum()), np.append(p[~rare], p[rare].sum())
     error = (counts / 40_000 - p) / np.sqrt(p * (1 - p) / 40_000 + 1e-12)
     assert np.abs(error).max() < 5.5
 
@@ -264,8 +266,7 @@ def test_the_reasons_of_ability():
     assert reasons_after(lambda cells: cells.level >= 0, everyone) == ["mastered"] * 4
     assert reasons_after(lambda cells: cells.level < 0, everyone) == ["too hard at the easiest level"] * 4
     assert reasons_after(halfway, everyone[:3]) == ["learning"] * 3 + ["seldom drawn"]
-    # all outcomes are as expected: they teach nothing about the context itself, however many they are
-    assert reasons_after(lambda cells: cells.level > 0, everyone) == ["seldom drawn"] * 4
+    assert reasons_after(lambda cells: cells.level > 0, everyone) == ["learning"] * 4
     assert reasons_after(lambda cells: cells.level >= 0, everyone, windows=1)[0] == "advanced"
 
 

@@ -56,8 +56,8 @@ GUARD = 0.05
 """Keeps two levels that both never succeed from counting as equally good."""
 FAIR, LOST = 0.0, -0.6
 """The frontier advances to a level at this logit (chance 0.5), and leaves one below that (0.35)."""
-MASTERED, HOPELESS, UNSEEN = 0.9, 0.1, 0.9
-"""Chance of a mastered target start, of a hopeless easiest level; share of ``own_variance`` left where unseen."""
+MASTERED, HOPELESS, LONG = 0.9, 0.1, 4
+"""Chance of a mastered target start, and of a hopeless easiest level; how many mean gaps without an outcome are long."""
 
 
 class AbilityState(NamedTuple):
@@ -247,7 +247,9 @@ class Ability(Rule):
         """What the model says about every context."""
         xp = namespace(state.own)
         P = _rising(_moderated(state.shared, state.own, state.variance))
-        unseen = state.variance > UNSEEN * self.own_variance
+        s = state.statistics
+        gap = (s.window * s.evidence.shape[-2])[..., None] / xp.maximum(s.evidence.sum(axis=(-2, -1)), 1)[..., None]
+        unseen = (s.window[..., None] - s.last.max(axis=-1) > LONG * gap) | (s.evidence.sum(axis=-1) == 0)
         words = xp.where(unseen, int(Status.SELDOM_DRAWN), int(Status.LEARNING))
         words = xp.where(P[-1] < HOPELESS, int(Status.TOO_HARD_AT_THE_EASIEST_LEVEL), words)
         words = xp.where(P[0] > MASTERED, int(Status.MASTERED), words)

@@ -60,7 +60,7 @@ class Status(IntEnum):
     TOO_HARD_AT_THE_EASIEST_LEVEL = 11
     """Even the easiest level hardly ever succeeds."""
     SELDOM_DRAWN = 12
-    """What is known of it is what the bank shows: its own outcomes are few or old, or all were as expected."""
+    """Its last outcome is long ago: what is known of it is what the bank shows."""
 
     @property
     def word(self) -> str:

@@ -27,7 +27,7 @@ MEANING = {
     "learning": "some level is neither too hard nor mastered",
     "mastered": "the target start succeeds nearly always",
     "too hard at the easiest level": "even the easiest level hardly ever succeeds",
-    "seldom drawn": "what is known of it is what the bank shows",
+    "seldom drawn": "its last outcome is long ago: what is known of it is what the bank shows",
 }
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
