@@ -1,7 +1,7 @@
 """All scenarios of the learner model by rules: windows to solve / worst AUC / final success of the worst group.
 
-    python -m benchmarks.scenarios                                              # about five minutes on two cores
-    python -m benchmarks.scenarios --scenario gap --rule ability scout --seeds 2     # a second
+    python -m benchmarks.scenarios                                              # nine minutes on two busy cores
+    python -m benchmarks.scenarios --scenario gap --rule ability scout --seeds 2     # seconds
 
 Windows to solve are a geometric mean over seeds; a seed that did not solve counts as the budget, and ``never`` is where
 no seed did. On lost-skill they count from the loss. The fastest rule of a row is bold. Schedules take 5/6 of the

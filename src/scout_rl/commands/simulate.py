@@ -37,7 +37,7 @@ def simulate(
     workers: int = 2,
     out: Path = Path("out/simulate"),
 ) -> int:
-    """Compare allocation rules on the learner model: a table, a figure of frontiers and their data, in seconds.
+    """Compare allocation rules on the learner model: a table, a figure of frontiers and their data, in minutes.
 
     Args:
         scenarios: homogeneous, conflict, within-group, hopeless, large-bank, which-level, huge-bank, capped-contexts,
