@@ -57,7 +57,7 @@ GUARD = 0.05
 FAIR, LOST = 0.0, -0.6
 """The frontier advances to a level at this logit (chance 0.5), and leaves one below that (0.35)."""
 MASTERED, HOPELESS, LONG = 0.9, 0.1, 4
-"""Chance of a mastered target start, and of a hopeless easiest level; how many mean gaps without an outcome are long."""
+"""Chance of a mastered target start and of a hopeless easiest level; mean gaps without an outcome that are long."""
 
 
 class AbilityState(NamedTuple):
