@@ -27,9 +27,9 @@ SIZES = {100: 300, 10_000: 60, 1_000_000: 7}
 ROUNDS = 7
 
 
-def ours_numpy(n):
+def ours_numpy(n, rule=None):
     """`Curriculum` as people use it: validation, events and all."""
-    curriculum = Curriculum(rules.Scout(), n, LEVELS)
+    curriculum = Curriculum(rule or rules.Scout(), n, LEVELS)
     rng = np.random.default_rng(0)
 
     def window():
@@ -56,8 +56,39 @@ def ours_jax(n):
         outcomes = Outcomes(context, level, success, jnp.zeros(BATCH), jnp.ones(BATCH, bool))
         return rule.update(state, outcomes), success
 
+    return jitted_window(step, jax.tree.map(jnp.asarray, rule.init(n, LEVELS)))
+
+
+def ability_numpy(n):
+    """The same with the rule that shares evidence."""
+    return ours_numpy(n, rules.Ability())
+
+
+def ability_jax(n):
+    """The rule `ability`, jitted into one call with the drawing on the device; the state is donated."""
+    import jax
+    import jax.numpy as jnp
+
+    rule = rules.Ability()
+
+    def step(state, key):
+        draw, luck = jax.random.split(key)
+        total = jnp.cumsum(rule.distribution(state).reshape(-1))
+        cell = jnp.searchsorted(total, jax.random.uniform(draw, (BATCH,)) * total[-1])
+        context, level = jnp.divmod(jnp.minimum(cell, n * LEVELS - 1), LEVELS)
+        success = jax.random.uniform(luck, (BATCH,)) < 0.7
+        outcomes = Outcomes(context, level, success, jnp.zeros(BATCH), jnp.ones(BATCH, bool))
+        return rule.update(state, outcomes), success
+
+    return jitted_window(step, jax.tree.map(jnp.asarray, rule.init(n, LEVELS)))
+
+
+def jitted_window(step, state):
+    """``state, success = step(state, key)`` as a function of nothing, compiled, with the state donated."""
+    import jax
+
     jitted = jax.jit(step, donate_argnums=0)
-    box = [jax.tree.map(jnp.asarray, rule.init(n, LEVELS)), jax.random.key(0)]
+    box = [state, jax.random.key(0)]
 
     def window():
         box[1], key = jax.random.split(box[1])
@@ -116,9 +147,9 @@ def seconds(window, repeats):
     return (time.perf_counter() - start) / repeats
 
 
-def bytes_per_context(n=100_000):
+def bytes_per_context(rule, n=100_000):
     """The state that a curriculum keeps between windows."""
-    arrays = Curriculum(rules.Scout(), n, LEVELS).state_dict()["arrays"]
+    arrays = Curriculum(rule, n, LEVELS).state_dict()["arrays"]
     return sum(array.nbytes for array in arrays.values()) / n
 
 
@@ -126,6 +157,7 @@ def main():
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
     warnings.simplefilter("ignore")
     contenders = {"scout numpy": ours_numpy, "scout jax": ours_jax, "jaxued jax": jaxued, "python loop": python_loop}
+    contenders |= {"ability numpy": ability_numpy, "ability jax": ability_jax}
     median = {}
     for n, repeats in SIZES.items():
         ready = {}
@@ -164,7 +196,11 @@ def main():
         "speedup_numpy_vs_peer_1e4": None if peer is None else round(peer / median["scout numpy", 10_000], 2),
         "speedup_vs_python_loop_1e4": round(median["python loop", 10_000] / ours, 1),
         "cost_ratio_1e6_to_1e4": round(median["scout numpy", 1_000_000] / median["scout numpy", 10_000], 1),
-        "bytes_per_context": round(bytes_per_context(), 1),
+        "bytes_per_context": round(bytes_per_context(rules.Scout()), 1),
+        "ability_us_per_window_100": round(median["ability numpy", 100] * 1e6, 1),
+        "ability_ms_per_window_1e6": round(median["ability numpy", 1_000_000] * 1e3, 1),
+        "ability_ms_per_window_1e6_jax": round(median["ability jax", 1_000_000] * 1e3, 1),
+        "ability_bytes_per_context": round(bytes_per_context(rules.Ability()), 1),
     }
     print()
     print(json.dumps(result))

@@ -143,3 +143,26 @@ def test_the_table_of_one_thing_is_of_whole_records(tmp_path):
     (tmp_path / "run/evaluations.jsonl").write_text(text.replace('"success": 0.5', '"success": 0.9'))
     with pytest.raises(ValueError, match="evaluations"):
         curves(tmp_path / "run")
+
+
+def test_calibration_of_recorded_outcomes(tmp_path, monkeypatch, capsys):
+    """A short mode of the command that the docs print: the model predicts better than counts per cell."""
+    pytest.importorskip("matplotlib")
+    from benchmarks import calibration
+
+    record = ROOT / "results/doorkey-limited/random/100.npz"
+    figure = tmp_path / "reliability.png"
+    monkeypatch.setattr(sys, "argv", ["calibration", str(record), "--windows", "60", "--figure", str(figure)])
+    calibration.main()
+    row = capsys.readouterr().out.splitlines()[-1]
+    _, setting, runs, outcomes, ability, beta, *_ = [cell.strip() for cell in row.split("|")]
+    assert (setting, runs, outcomes) == ("`doorkey-limited`", "1", "960")
+    assert float(ability) < float(beta)
+    assert figure.stat().st_size > 10_000
+
+
+def test_log_loss_by_hand():
+    """Two outcomes at 0.8: a success costs -log 0.8 = 0.2231, a failure -log 0.2 = 1.6094; their mean is 0.9163."""
+    from benchmarks.calibration import log_loss
+
+    assert abs(log_loss(np.array([1, 0]), np.array([0.8, 0.8])) - 0.9163) < 1e-4

@@ -55,7 +55,7 @@ def test_every_rule_has_a_row_with_all_its_constants():
 def test_every_reason_is_explained():
     page = (ROOT / "docs/concepts.md").read_text()
     for status in Status:
-        assert f"`{status.name.lower()}`" in page
+        assert f"`{status.word}`" in page
 
 
 def test_every_recorded_column_is_documented():

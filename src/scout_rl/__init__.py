@@ -9,7 +9,7 @@ __version__ = "0.1.0"
 
 from scout_rl import rules
 from scout_rl.curriculum import Curriculum
-from scout_rl.rules.cells import Cells, Event, Outcomes
+from scout_rl.rules.cells import Cells, Chance, Event, Outcomes
 
 if TYPE_CHECKING:
     from scout_rl.codecs import codec_for, verify_codec
@@ -33,6 +33,7 @@ _LAZY = {
 
 __all__ = [
     "Cells",
+    "Chance",
     "Codec",
     "Curriculum",
     "Event",

@@ -2,6 +2,7 @@
 
 import csv
 import errno
+import importlib
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from scout_rl.cli import READER_LEFT, main
 from scout_rl.files.refusal import Refusal
+from scout_rl.simulate import SCENARIOS
 
 QUEUE = Path(__file__).parents[2] / "campaigns/evidence.toml"
 
@@ -31,6 +33,24 @@ def test_simulate_prints_and_writes(tmp_path, capsys):
         assert data["level.scout"].shape == (161, 40)
         assert data["success.anneal"].shape == (2, 161, 2)
     assert (tmp_path / "conflict.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_simulate_plays_the_huge_bank_only_by_name(tmp_path, monkeypatch):
+    """And with few seeds, unless asked for others."""
+    module = importlib.import_module("scout_rl.commands.simulate")
+    calls = []
+
+    def play_all(played, keys, seeds, *others):
+        calls.append(([scenario.key for scenario in played], [seeds or scenario.seeds for scenario in played]))
+        raise Refusal("not now")
+
+    monkeypatch.setattr(module, "_play_all", play_all)
+    for words in ([], ["huge-bank"], ["huge-bank", "--seeds", "5"]):
+        assert main(["simulate", *words, "--out", str(tmp_path)]) == 2
+    everything, by_name, asked = calls
+    assert everything == ([key for key in SCENARIOS if key != "huge-bank"], [20] * (len(SCENARIOS) - 1))
+    assert by_name == (["huge-bank"], [2])
+    assert asked == (["huge-bank"], [5])
 
 
 def test_proposition_alone(tmp_path, capsys):

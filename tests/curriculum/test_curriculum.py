@@ -47,6 +47,8 @@ def test_assignments_follow_the_distribution(key):
     counts = np.zeros_like(p)
     np.add.at(counts, (cells.context, cells.level), 1)
     assert (counts[p == 0] == 0).all()  # a cell without probability is never issued
+    rare = p * 40_000 < 5  # too rare each for a normal error: counted together
+    counts, p = np.append(counts[~rare], counts[rare].sum()), np.append(p[~rare], p[rare].sum())
     error = (counts / 40_000 - p) / np.sqrt(p * (1 - p) / 40_000 + 1e-12)
     assert np.abs(error).max() < 5.5
 
@@ -218,3 +220,71 @@ print(curriculum.assign(50).context.tolist())
 """
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(out.stdout) == curriculum.assign(50).context.tolist()
+
+
+def test_the_chance_of_every_cell():
+    """Equal before any outcome; then the failing cells are below the others, and what was seen is surer."""
+    curriculum = Curriculum(rules.Ability(), 6, 4, seed=0)
+    before = curriculum.chance
+    assert before.success.shape == before.error.shape == (6, 4)
+    assert before.success[0] == pytest.approx(1 / (1 + np.exp(-np.linspace(-1, 1, 4))))
+    assert (before.error == before.error[0, 0]).all()  # sqrt(shared variance 1 + own variance 1)
+    assert before.error[0, 0] == pytest.approx(2**0.5)
+    for _ in range(20):
+        cells = Cells(np.repeat(np.arange(5), 4), np.tile(np.arange(4), 5))  # context 5 is never drawn
+        curriculum.report(cells, cells.level >= 2)
+    after = curriculum.chance
+    assert (after.success[:5, :2] < 0.15).all()
+    assert (after.success[:5, 2:] > 0.85).all()
+    assert (after.error[:5] < before.error[:5]).all()
+    assert (after.error[5] > after.error[:5]).all()
+    after.success[:] = 0.5  # a copy: nothing changes inside
+    assert (curriculum.chance.success[:5, :2] < 0.15).all()
+
+
+@pytest.mark.parametrize("key", [key for key in rules.RULES if key != "ability"])
+def test_rules_without_a_model_have_no_chance(key):
+    assert make(key).chance is None
+
+
+def reasons_after(success, contexts, windows=40, n_levels=3):
+    curriculum = Curriculum(rules.Ability(), 4, n_levels, seed=0)
+    for _ in range(windows):
+        cells = Cells(np.repeat(contexts, n_levels), np.tile(np.arange(n_levels), len(contexts)))
+        curriculum.report(cells, success(cells))
+    return curriculum.reasons
+
+
+def test_the_reasons_of_ability():
+    everyone = np.arange(4)
+    rng = np.random.default_rng(0)
+
+    def halfway(cells):
+        return rng.random(len(cells.level)) < np.array([0, 0.8, 1])[cells.level]
+
+    assert reasons_after(halfway, everyone) == ["learning"] * 4
+    assert reasons_after(lambda cells: cells.level >= 0, everyone) == ["mastered"] * 4
+    assert reasons_after(lambda cells: cells.level < 0, everyone) == ["too hard at the easiest level"] * 4
+    assert reasons_after(halfway, everyone[:3]) == ["learning"] * 3 + ["seldom drawn"]
+    assert reasons_after(lambda cells: cells.level > 0, everyone) == ["learning"] * 4
+    assert reasons_after(lambda cells: cells.level >= 0, everyone, windows=1)[0] == "advanced"
+
+
+def test_moves_of_several_levels(tmp_path):
+    """A large window of successes shows at once that every level works."""
+    curriculum = Curriculum(rules.Ability(), 4, 5, seed=0, log_dir=tmp_path)
+    events = []
+    for won in (True, False):
+        for _ in range(3):
+            cells = Cells(np.tile(np.arange(4), 40), np.repeat(np.arange(5), 32))
+            events += curriculum.report(cells, np.full(160, won))
+    assert max(abs(event.from_level - event.to_level) for event in events) > 1
+    assert {event.kind for event in events} == {"advance", "retreat"}
+    assert all((event.to_level < event.from_level) == (event.kind == "advance") for event in events)
+    level = np.full(4, 4)
+    for event in events:  # from event to event the frontier is continuous
+        assert level[event.context] == event.from_level
+        level[event.context] = event.to_level
+    assert level.tolist() == curriculum.frontier.tolist()
+    chances = curriculum.chance.success
+    assert events[-1].success_average == pytest.approx(chances[events[-1].context, events[-1].from_level], abs=0.2)

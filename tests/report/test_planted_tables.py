@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -170,7 +171,7 @@ def test_the_sentence(block, block_scores):
     worse = s_with(block_scores[1], low=-0.3, high=-0.1)
     assert "is lower than that of anneal" in " ".join(conclude(block, [block_scores[0], worse]))
     assert "nothing is compared" in conclude(block, block_scores[:1])[0]
-    assert "No SCOUT run" in conclude(block, block_scores[1:])[0]
+    assert "No plr run" in conclude(replace(block, chosen="plr"), block_scores)[0]
 
 
 def s_with(score, **bounds):

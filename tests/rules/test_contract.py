@@ -78,6 +78,10 @@ def test_floor_and_cap_hold(key):
             "rfcl",
             "aced",
             "rfcl-demo",
+            "learnability",
+            "thompson",
+            "adaback",
+            "ability",
         }
         return
     for n_contexts in (3, 30):
@@ -190,6 +194,7 @@ def test_registry_is_the_specification():
     assert list(rules.RULES) == [
         "scout", "target", "fixed", "random", "anneal", "reverse", "mixture", "local-frontier",
         "group-frontier", "plr", "alp", "rfcl", "aced", "wilson", "beta", "rfcl-demo",
+        "learnability", "thompson", "adaback", "ability",
     ]  # fmt: skip
     with pytest.raises(ValueError, match="there is no rule 'scoot'; the rules are scout, target"):
         rules.make("scoot")
@@ -220,11 +225,28 @@ def test_registry_is_the_specification():
         ("rfcl-demo", {"m": 0}, "m is 0"),
         ("rfcl-demo", {"delta": 0}, "delta is 0"),
         ("rfcl-demo", {"spread": 0}, "spread is 0"),
+        ("learnability", {"rho": -0.1}, "rho is -0.1"),
+        ("learnability", {"share": 0.0}, "share is 0.0"),
+        ("learnability", {"discount": 1.5}, "discount is 1.5"),
+        ("thompson", {"target": 1.0}, "target is 1.0"),
+        ("thompson", {"width": 0.0}, "width is 0.0"),
+        ("thompson", {"width": 0.5}, "target=0.5 and width=0.5 reach beyond"),
+        ("thompson", {"discount": 0.0}, "discount is 0.0"),
+        ("adaback", {"tau": 0.0}, "tau is 0.0"),
+        ("adaback", {"rate": 2.0}, "rate is 2.0"),
         ("aced", {"n_min": 0}, "n_min"),
         ("wilson", {"z": -1.0}, "z is"),
         ("wilson", {"discount": 0.0}, "discount"),
         ("beta", {"gamma": 1.5}, "gamma"),
         ("beta", {"certainty": 0.4}, "certainty"),
+        ("ability", {"drift_shared": -1.0}, "drift_shared"),
+        ("ability", {"drift_own": 2.0}, "drift_own"),
+        ("ability", {"own_variance": -1.0}, "own_variance"),
+        ("ability", {"shared_variance": -1.0}, "shared_variance"),
+        ("ability", {"spread": 1.0}, "spread"),
+        ("ability", {"step": -0.1}, "step"),
+        ("ability", {"focus": 0.0}, "focus"),
+        ("ability", {"eps": 0.0}, "eps"),
     ],
 )
 def test_a_constant_out_of_range_is_refused(key, constants, message):

@@ -30,6 +30,10 @@ def thresholds_are_clear(rule, state):
     elif isinstance(rule, rules.Wilson):
         lower, upper, rate = rules.wilson.wilson_bounds(state.wins, state.trials, rule.z)
         gaps = [lower - rule.tau_high, upper - rule.tau_low, rate - rule.tau_low]
+    elif isinstance(rule, rules.Learnability):
+        score = state.learnability.reshape(-1)
+        last = np.sort(score)[-max(1, round(rule.share * score.size))]
+        gaps = [np.abs(score - last) - rules.learnability.TIE]
     elif isinstance(rule, rules.Scout):
         gaps = [state.statistics.success - rule.tau_high, state.statistics.success - rule.tau_low]
     else:

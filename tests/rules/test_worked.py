@@ -277,6 +277,89 @@ def test_rfcl_demo_hardly_visits_what_is_solved():
     np.testing.assert_allclose(rule.distribution(state)[0, 118:124], [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 16, 0])
 
 
+def test_learnability():
+    rule = rules.Learnability(share=0.25, discount=1.0)
+    state = rule.init(2, 2)
+    # K = .25*4 = 1. All unvisited, p = .5: all tied for the one place. .5*(1/4)/1 + .5/4 = .25
+    np.testing.assert_allclose(rule.distribution(state), 0.25)
+    # (0, 0): a success, p = 2/3, p(1-p) = 2/9. (0, 1): a success and a failure, p = 2/4: .25, as the two unvisited.
+    state = rule.update(state, outcomes([0, 0, 0], [0, 1, 1], [1, 1, 0]))
+    np.testing.assert_allclose(state.learnability, [[2 / 9, 0.25], [0.25, 0.25]])
+    # Three share the one place: .5/3 + .5/4 = .291667; the other has .5/4
+    np.testing.assert_allclose(rule.distribution(state), [[0.125, 0.291667], [0.291667, 0.291667]], atol=1e-6)
+    # (1, 0): a failure, p = 1/3: 2/9, tied with (0, 0). (1, 1): two successes, p = 3/4: 3/16.
+    state = rule.update(state, outcomes([1, 1, 1], [0, 1, 1], [0, 1, 1]))
+    np.testing.assert_allclose(state.learnability, [[2 / 9, 0.25], [2 / 9, 3 / 16]])
+    # K = .5*4 = 2: (0, 1) has a place, the two of 2/9 share the other: .5*1/2 + .125 = .375, .5*.5/2 + .125 = .25
+    p = rules.Learnability(share=0.5).distribution(state)
+    np.testing.assert_allclose(p, [[0.25, 0.375], [0.25, 0.125]])
+    # Discounted: a success, then a failure: wins .95, losses 1. 1.95*2/3.95**2 = 3.9/15.6025 = .249960
+    rule = rules.Learnability()
+    state = rule.update(rule.init(1, 2), outcomes([0, 0], [0, 0], [1, 0]))
+    assert state.learnability[0, 0] == pytest.approx(0.249960, abs=1e-6)
+
+
+def test_thompson():
+    rule = rules.Thompson(discount=1.0)
+    state = rule.init(2, 2)
+    # Beta(1, 1): .5625 - .4375 = .125 everywhere
+    np.testing.assert_allclose(rule.distribution(state), 0.25)
+    # (0, 0): two successes, Beta(3, 1), F = x**3: .177979 - .083740 = .094238
+    # (0, 1): one of each, Beta(2, 2), F = 3x**2 - 2x**3: .593262 - .406738 = .186523
+    # (1, 0): a failure, Beta(1, 2), F = 1 - (1-x)**2: .808594 - .683594 = .125, as before
+    state = rule.update(state, outcomes([0, 0, 0, 0, 1], [0, 0, 1, 1, 0], [1, 1, 1, 0, 0]))
+    np.testing.assert_allclose(state.mass, [[0.094238, 0.186523], [0.125, 0.125]], atol=1e-6)
+    # Sum .530762: .094238/.530762 = .177553, .186523/.530762 = .351426, .125/.530762 = .235510
+    np.testing.assert_allclose(rule.distribution(state), [[0.177553, 0.351426], [0.235510, 0.235510]], atol=2e-6)
+    # Discounted: two successes count 1 + .917: Beta(2.917, 1), F = x**2.917: .186684 - .089688 = .096996
+    rule = rules.Thompson()
+    state = rule.update(rule.init(1, 2), outcomes([0, 0], [0, 0], [1, 1]))
+    assert state.mass[0, 0] == pytest.approx(0.096996, abs=1e-6)
+
+
+def test_thompson_is_what_draws_would_choose():
+    """The nearest eighth of one draw per cell, counted over many draws; all cells but three have the prior."""
+    rng, n, draws = np.random.default_rng(0), 400, 10_000
+    wins, losses = np.zeros(n), np.zeros(n)
+    wins[:3], losses[:3] = [2, 4, 0], [2, 0, 1]  # Beta(3, 3), Beta(5, 1), Beta(1, 2)
+    distance = np.abs(rng.beta(1 + wins, 1 + losses, size=(draws, n)) - 0.5)
+    chosen = np.bincount(np.argpartition(distance, n // 8)[:, : n // 8].reshape(-1), minlength=n)
+    rule = rules.Thompson(discount=1.0)
+    known = np.repeat([0, 1, 2], [4, 4, 1])
+    state = rule.update(rule.init(n // 2, 2), outcomes(known // 2, known % 2, [1, 1, 0, 0, 1, 1, 1, 1, 0]))
+    share = rule.distribution(state).reshape(-1)[:3] * (n // 8)  # of the draws in which the cell is chosen
+    error = (chosen[:3] - draws * share) / np.sqrt(draws * share * (1 - share))
+    assert np.abs(error).max() < 4
+
+
+def test_adaback():
+    rule = rules.AdaBack()
+    state = rule.init(2, 5)
+    np.testing.assert_allclose(rule.distribution(state), 1 / 10)  # 0..4 for both
+    # Context 0 fails at level 2: 2..4, each 1/3 of its half.
+    # The average goes to .8*0 + .2*2 = .4 and .8*4 + .2*4 = 4. Context 1 has no outcomes, so it has .4..4: of level 0
+    # the part .6 is left, of the others 1. Sum 4.6: .6/4.6/2 = .065217, 1/4.6/2 = .108696
+    state = rule.update(state, outcomes([0], [2], [0]))
+    expected = [[0, 0, 1 / 6, 1 / 6, 1 / 6], [0.065217] + [0.108696] * 4]
+    np.testing.assert_allclose(rule.distribution(state), expected, atol=1e-6)
+    # One success of two at level 3: 1/2 >= tau, a success: 0..3. The average: .8*.4 = .32, .8*4 + .2*3 = 3.8
+    state = rule.update(state, outcomes([0, 0], [3, 3], [1, 0]))
+    np.testing.assert_allclose(rule.distribution(state)[0], [1 / 8] * 4 + [0])
+    np.testing.assert_allclose([state.mean_low, state.mean_high], [0.32, 3.8])
+    steps = [
+        (outcomes([0, 0], [3, 1], [1, 0]), (1, 3)),  # success at 3, failure at 1: between them
+        (outcomes([0, 0], [2, 3], [1, 0]), (0, 2)),  # success at 2: the failure above it does not count
+        (outcomes([0], [2], [0]), (2, 2)),  # failure at 2: nothing else is left, and high never rises
+        (outcomes([0, 0], [4, 1], [1, 0]), (2, 2)),  # success above high says nothing, nor does failure below low
+        (outcomes([0], [2], [1]), (0, 2)),
+        (outcomes([0], [0], [1]), (0, 0)),  # success at the target start: always there
+    ]
+    for window, interval in steps:
+        state = rule.update(state, window)
+        assert (state.low[0], state.high[0]) == interval
+        assert (state.low[1], state.high[1]) == (0, 4)
+
+
 def test_aced():
     rule = rules.Aced(n_min=5)
     state = rule.update(rule.init(2, 3), outcomes([0] * 4, [2] * 4, [1, 1, 1, 1]))
@@ -334,6 +417,30 @@ def test_antistall_of_the_gated_rules_needs_a_hopeful_rate():
         assert rule.frontier(state).tolist() == [2]
         state = play(rule, state, outcomes([0], [2], [1]), NOTHING)  # rate 1/3: the probe comes, confirmed
         assert rule.moved(state).tolist() == [-2]
+
+
+def test_ability():
+    rule = rules.Ability()
+    state = rule.update(rule.init(1, 2), outcomes([0], [1], [1]))
+    # Before: g = (-1, 1), C = K = [[1, .6], [.6, 1]], d = 0, v = 1. Drift cannot lift C and v above that.
+    # P = sigmoid(1) = .7311, e = .2689, i = .1966; the own part explains 1 + 1*.1966 = 1.1966.
+    # Shared: residual .2689/1.1966 = .2248, information .1966/1.1966 = .1643 at level 1.
+    # C loses K[:,1] K[1,:] * .1643/1.1643 = .1411 * [.6, 1]: C[:,1] = (.5153, .8589).
+    # g += C[:,1] * .2248 = (.1158, .1930).
+    np.testing.assert_allclose(state.covariance[:, 1], [0.5153, 0.8589], atol=1e-4)
+    np.testing.assert_allclose(state.shared, [-0.8842, 1.1930], atol=1e-4)
+    # Own: v = 1/1.1966 = .8357, d += .8357 * .2689 * (.6, 1) = (.1348, .2247).
+    np.testing.assert_allclose(state.variance, [0.8357], atol=1e-4)
+    np.testing.assert_allclose(state.own, [[0.1348, 0.2247]], atol=1e-4)
+    # Moderated by sqrt(1 + pi/8*.8357) = 1.1525: logits (-.6502, 1.2302), M = (.3430, .7738).
+    # t = (.3430/.8238)**2 = .1733. Level 1: (1 - .1733) * (.1750 + .3*(1 - .7738)) = .2008.
+    # Level 0: .2253 + .3*(.1733*.2262 + .7738 - .3430 + .3430) = .4692. Their ratio**3 is .0783.
+    np.testing.assert_allclose(rule.distribution(state), [[0.9274, 0.0726]], atol=1e-4)
+    # Level 1 is the hardest with a chance of a half; it was the frontier before, so nothing moved.
+    assert rule.frontier(state).tolist() == [1]
+    assert rule.moved(state).tolist() == [0]
+    state = play(rule, state, *[outcomes([0] * 4, [0] * 4, [1] * 4)] * 3)
+    assert rule.frontier(state).tolist() == [0]
 
 
 def test_every_rule_has_a_worked_example():

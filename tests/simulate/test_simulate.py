@@ -148,7 +148,7 @@ def test_windows_to_solve_needs_to_hold():
 def test_the_table_has_a_row_a_rule():
     scenario = SCENARIOS["hopeless"]()
     header, rows = table(scenario, [play(rule_for("target", scenario), scenario, seeds=2)])
-    assert header[-1] == "rollouts on the hopeless"
+    assert header[-1] == "rollouts on the unevaluated"
     assert rows[0][0] == "target"
     assert len(rows[0]) == len(header)
 

@@ -30,11 +30,12 @@ def campaign(
     /,
     *,
     out: str = "runs",
-    engine: Literal["pool", "ray"] = "pool",
+    engine: Literal["pool", "ray", "batch"] = "pool",
     address: str | None = None,
     workers: int = 0,
     threads: int = 1,
     memory: float = 0.0,
+    width: int = 0,
     next: int = 0,
     pack: Path | None = None,
     retry: bool = False,
@@ -48,22 +49,29 @@ def campaign(
     Args:
         file: A campaign file (campaigns/*.toml).
         out: Folder of runs, which all machines must see; or a URL that fsspec opens, such as s3://bucket/runs.
-        engine: Processes on this machine, or tasks on a Ray cluster.
+        engine: Processes on this machine, tasks on a Ray cluster, or batches of MiniGrid runs on one accelerator.
         address: Of the Ray cluster ("auto" finds the one this machine belongs to); without it Ray starts one here.
         workers: Runs at a time on this machine; 0 takes as many as its cores and free memory allow.
         threads: Of each run. Records are bit-equal only between equal counts.
         memory: GiB that one run is given; 0 takes the usual.
+        width: Most runs of a batch, with --engine batch; 0 takes 64. Numbers depend on it in the last bits.
         next: Only so many of the missing runs, the first ones; 0 for all.
         pack: Folder of compact records: what is there counts as finished, new ones are added (default: the file's).
         retry: Give runs that failed three times their chances again.
         dry_run: List what would be done, and do nothing.
     """
+    from scout_rl.bench.campaign.batch_engine import require_pure
     from scout_rl.bench.campaign.conduct import missing, survey
     from scout_rl.bench.campaign.file import load
     from scout_rl.bench.campaign.state import forget_failures
     from scout_rl.bench.run.store import open_store
 
-    for name, value, least in (("threads", threads, 1), ("workers", workers, 0), ("next", next, 0)):
+    for name, value, least in (
+        ("threads", threads, 1),
+        ("workers", workers, 0),
+        ("width", width, 0),
+        ("next", next, 0),
+    ):
         if value < least:
             raise Refusal(f"--{name} is {value}, but must be at least {least}")
     console = Console()
@@ -76,13 +84,15 @@ def campaign(
             forget_failures(run, store)
     states = survey(plan.runs, store, pack)
     todo = missing(plan.runs, states, next or None)
+    if engine == "batch":
+        require_pure(todo)
     if dry_run:
         _show(console, plan, states, store)
         console.print(f"{len(todo)} of {len(plan.runs)} runs to do", highlight=False)
         return 0
     if todo:
         store.local_folder(".campaign").mkdir(parents=True, exist_ok=True)  # refuse an unwritable --out early
-    start = partial(_engine, engine, out, address, workers, threads, memory)
+    start = partial(_engine, engine, out, address, workers, threads, memory, width)
     return carry_out(console, plan.runs, todo, states, store, start, pack)
 
 
@@ -147,15 +157,20 @@ def _status(
     return int(bool(failed))
 
 
-def _engine(key: str, out: str, address: str | None, workers: int, threads: int, memory: float) -> "Engine":
+def _engine(key: str, out: str, address: str | None, workers: int, threads: int, memory: float, width: int) -> "Engine":
+    from scout_rl.bench.campaign.batch_engine import WIDTH, BatchEngine
     from scout_rl.bench.campaign.engine import Pool
     from scout_rl.bench.campaign.machine import MEMORY_PER_RUN, n_workers
     from scout_rl.bench.campaign.ray_engine import RayEngine
 
+    if width and key != "batch":
+        raise Refusal(f"--width {width} is of batches: add --engine batch")
     if key == "ray":
         return RayEngine(out, address, threads, memory or MEMORY_PER_RUN)
     if address is not None:
         raise Refusal(f"--address {address} is of a Ray cluster: add --engine ray")
+    if key == "batch":
+        return BatchEngine(out, width or WIDTH, threads)
     return Pool(out, workers or n_workers(threads, memory or MEMORY_PER_RUN), threads)
 
 

@@ -22,6 +22,7 @@ def report(
     *,
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("out/report"),
     groups: Path | None = None,
+    reference: Annotated[str | None, tyro.conf.arg(metavar="KEY")] = None,
 ) -> int:
     """Tables, figures and one page from any records; opens without a network.
 
@@ -29,6 +30,7 @@ def report(
         runs: Run folders, compact records, a Curriculum's log_dir, or folders that hold such.
         out: Folder for index.html, tables/ (Markdown, LaTeX, CSV) and figures/ (SVG, PNG).
         groups: JSON list with a group name for every training context, for records that are not of our settings.
+        reference: Rule that the others are compared with. Where none is named: ability, else scout, else the first.
     """
     _require_matplotlib()
     from scout_rl.bench.reproduction.catalogue import catalogue
@@ -42,7 +44,12 @@ def report(
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         line = bar.add_task("", total=len(records))
         page = build(
-            records, out, groups=groups, catalogue=catalogue(), progress=lambda done: bar.update(line, completed=done)
+            records,
+            out,
+            groups=groups,
+            reference=reference or "",
+            catalogue=catalogue(),
+            progress=lambda done: bar.update(line, completed=done),
         )
     print(page)
     return 0

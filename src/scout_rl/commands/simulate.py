@@ -18,7 +18,7 @@ from scout_rl.bench.run.signals import undisturbed
 from scout_rl.commands.grid import grid
 from scout_rl.files.refusal import Refusal
 from scout_rl.simulate import SCENARIOS, SimulatedRun, annealing_sweep, check_proposition, play, rule_for
-from scout_rl.simulate.scenarios import Scenario
+from scout_rl.simulate.scenarios import LONG, Scenario
 from scout_rl.simulate.view import draw, summarise, table, write_data
 
 INTERRUPTS = signal.SIGINT, signal.SIG_DFL
@@ -30,19 +30,20 @@ def simulate(
     /,
     *,
     rule: tuple[str, ...] = (),
-    seeds: int = 20,
+    seeds: int | None = None,
     seed: int = 0,
     K: tuple[int, ...] = (2, 5, 10, 100),
     sweep: bool = True,
     workers: int = 2,
     out: Path = Path("out/simulate"),
 ) -> int:
-    """Compare allocation rules on the learner model: a table, a figure of frontiers and their data, in seconds.
+    """Compare allocation rules on the learner model: a table, a figure of frontiers and their data, in minutes.
 
     Args:
-        scenarios: homogeneous, conflict, within-group, hopeless, large-bank, proposition; none means all of them.
+        scenarios: homogeneous, conflict, within-group, hopeless, large-bank, which-level, huge-bank, capped-contexts,
+            capped-level, gap, lost-skill, proposition; none means all of them but huge-bank, which takes minutes.
         rule: Only these rules; none means all.
-        seeds: Seeds a rule.
+        seeds: Seeds per rule; none means 20, and 2 on huge-bank.
         seed: Where the random streams start.
         K: For which K to check Proposition 1 by going through every synchronized schedule.
         sweep: Also play global annealing at seven lengths on the conflict.
@@ -50,11 +51,11 @@ def simulate(
         out: Folder for the CSV, npz and PNG files.
     """
     known = [*SCENARIOS, "proposition"]
-    names = list(scenarios) or known
+    names = list(scenarios) or [name for name in known if name not in LONG]
     _check(names, known, "scenario")
     keys = list(rule) or list(rules.RULES)
     _check(keys, list(rules.RULES), "rule")
-    if seeds < 1 or workers < 1:
+    if (seeds is not None and seeds < 1) or workers < 1:
         raise Refusal(f"seeds={seeds} and workers={workers} must be at least 1")
     out.mkdir(parents=True, exist_ok=True)
     console = Console()
@@ -90,7 +91,7 @@ def _sweep(name: str, seeds: int) -> list[tuple[float, SimulatedRun]]:
 
 
 def _play_all(
-    played: list[Scenario], keys: list[str], seeds: int, seed: int, workers: int, sweep: bool, console: Console
+    played: list[Scenario], keys: list[str], seeds: int | None, seed: int, workers: int, sweep: bool, console: Console
 ) -> tuple[dict[tuple[str, str], SimulatedRun], dict[str, list[tuple[float, SimulatedRun]]]]:
     """Every (scenario, rule) as one task of a process pool, with a progress bar."""
     runs: dict[tuple[str, str], SimulatedRun] = {}
@@ -103,12 +104,14 @@ def _play_all(
     ):
         with undisturbed():  # interrupted while they start, the processes would print a traceback
             tasks = {
-                pool.submit(_play_one, key, scenario.key, seeds, seed): (scenario.key, key)
+                pool.submit(_play_one, key, scenario.key, seeds or scenario.seeds, seed): (scenario.key, key)
                 for scenario in played
                 for key in keys
             }
-        sweeping = {pool.submit(_sweep, s.key, seeds): s.key for s in played if sweep and s.key == "conflict"}
-        line = bar.add_task(f"{seeds} seeds a run", total=len(tasks) + len(sweeping))
+        sweeping = {
+            pool.submit(_sweep, s.key, seeds or s.seeds): s.key for s in played if sweep and s.key == "conflict"
+        }
+        line = bar.add_task("all seeds of a run at once", total=len(tasks) + len(sweeping))
         for done in as_completed(tasks):
             runs[tasks[done]] = done.result()
             bar.advance(line)

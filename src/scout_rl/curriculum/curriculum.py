@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scout_rl.curriculum import checks as outcome_checks
 from scout_rl.curriculum import snapshot
 from scout_rl.records.tables import RecordWriter
-from scout_rl.rules.cells import Cells, Event, Outcomes
+from scout_rl.rules.cells import Cells, Chance, Event, Outcomes
 from scout_rl.rules.rule import Rule, Status, require
 
 log = logging.getLogger("scout_rl")
@@ -150,9 +150,15 @@ class Curriculum:
 
     @property
     def reasons(self) -> list[str] | None:
-        """One word per context: its move in the last window, or why it did not move (docs/concepts.md)."""
+        """A word or phrase per context: its move in the last window, or why it did not move (docs/concepts.md)."""
         status = self.rule.status(self.state)
-        return None if status is None else [Status(s).name.lower() for s in status.tolist()]
+        return None if status is None else [Status(s).word for s in status.tolist()]
+
+    @property
+    def chance(self) -> Chance | None:
+        """The rule's estimated success of every cell, and how sure it is; None for rules without a model."""
+        estimate = self.rule.chance(self.state)
+        return None if estimate is None else Chance(*(np.array(part, np.float64) for part in estimate))
 
     @property
     def windows_before_a_move(self) -> int | None:

@@ -11,6 +11,11 @@ from typing import Any
 from scout_rl.files.refusal import Refusal
 
 PARTS = ("versions", "source", "ran_on")
+ENGINE, WIDTH, BATCH = "engine", "width", "batch"
+"""In ``ran_on`` of a run that was trained in a batch (bench/run/batch.py): its engine, and how many runs were computed
+together."""
+ALONE: dict[str, Any] = {ENGINE: "process", WIDTH: 1}
+"""What a record without them means: a process per run."""
 CONTINUED, FROM = "continued", "from_window"
 
 
@@ -41,4 +46,4 @@ def check(about: dict[str, Any]) -> None:
 
 def _flat(part: dict[str, Any]) -> dict[str, Any]:
     source = {"source": part["source"]} if "source" in part else {}
-    return {**part.get("versions", {}), **source, **part.get("ran_on", {})}
+    return {**part.get("versions", {}), **source, **ALONE, **part.get("ran_on", {})}

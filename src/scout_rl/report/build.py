@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from scout_rl.files.refusal import Refusal
 from scout_rl.report.measure.aggregate import aggregate_tables
 from scout_rl.report.measure.comparison import (
     comparison_table,
@@ -42,10 +43,14 @@ def report(
     out: Path,
     *,
     groups: Path | None = None,
+    reference: str = "",
     catalogue: Catalogue = NO_CATALOGUE,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Path:
-    """Write ``out/index.html``, ``out/tables`` and ``out/figures``; returns the page."""
+    """Write ``out/index.html``, ``out/tables`` and ``out/figures``; returns the page.
+
+    ``reference`` is the key of the rule that others are compared with; a rule that no run has is refused.
+    """
     records = find(paths)
     runs: dict[str, Summary] = {}
     maps: dict[str, HeatMap] = {}
@@ -54,7 +59,10 @@ def report(
         runs[run.about.name] = summarise(run)
         maps[run.about.name] = run.groups, encode(run, detailed=len(records) <= DETAILED)
         progress(i + 1)
-    blocks = group(with_names(list(runs.values())))
+    keys = dict.fromkeys(run.about.rule for run in runs.values())
+    if reference and reference not in keys:
+        raise Refusal(f"no run has the rule {reference!r} to compare with; the runs have {', '.join(sorted(keys))}")
+    blocks = group(with_names(list(runs.values())), reference)
     parts, overall = _parts(blocks, out)
     out.mkdir(parents=True, exist_ok=True)
     page = out / "index.html"

@@ -10,6 +10,7 @@ import numpy as np
 from scout_rl.files.refusal import Refusal
 from scout_rl.report.measure import pacing
 from scout_rl.report.measure.metrics import interquartile_range, members_of
+from scout_rl.report.measure.paces import Paces, paces
 from scout_rl.report.measure.pacing import POOLED, Difference, Pacing
 from scout_rl.report.measure.statistics import generator
 from scout_rl.report.measure.stuck import REASONS, Stuck, find_stuck, gate_constant
@@ -50,6 +51,8 @@ class Diagnosis:
     pacing: Pacing | None
     groups: tuple[str, ...]
     stuck: list[Stuck]
+    paces: Paces | None = None
+    """How many paces the model sees; None where nothing can be said about pace."""
 
     def sentences(self) -> list[str]:
         """The diagnosis in sentences."""
@@ -94,6 +97,7 @@ class Diagnosis:
                 if pace.gathering >= WAITING
                 else f"{waited}, the rest for success."
             )
+        sentences += [self.paces.sentence] if self.paces is not None else []
         sentences.append("This is what the records of this one run show, not a run of the other schedule.")
         return sentences
 
@@ -116,7 +120,8 @@ def diagnose(run: RunRecord) -> Diagnosis:
     if not run.about.windows:
         raise Refusal(f"{run.about.name} holds no closed window yet: there is nothing to diagnose")
     pace = _measure(run)
-    return Diagnosis(run.about, _verdict(run, pace), pace, run.groups, find_stuck(run))
+    counted = None if pace is None else paces(run)
+    return Diagnosis(run.about, _verdict(run, pace), pace, run.groups, find_stuck(run), counted)
 
 
 def _measure(run: RunRecord) -> Pacing | None:

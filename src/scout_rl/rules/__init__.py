@@ -1,13 +1,16 @@
 """The allocation rules, one file per rule, and their registry by key."""
 
 from scout_rl.files.refusal import Refusal
+from scout_rl.rules.ability import Ability
 from scout_rl.rules.aced import Aced
+from scout_rl.rules.adaback import AdaBack
 from scout_rl.rules.alp import Alp
 from scout_rl.rules.anneal import Anneal
 from scout_rl.rules.beta import Beta
 from scout_rl.rules.field_types import require_types
 from scout_rl.rules.fixed import Fixed
 from scout_rl.rules.group_frontier import GroupFrontier
+from scout_rl.rules.learnability import Learnability
 from scout_rl.rules.local_frontier import LocalFrontier
 from scout_rl.rules.mixture import Mixture
 from scout_rl.rules.plr import Plr
@@ -18,6 +21,7 @@ from scout_rl.rules.rfcl_demo import RfclDemo
 from scout_rl.rules.rule import Rule, Status
 from scout_rl.rules.scout import Scout
 from scout_rl.rules.target import Target
+from scout_rl.rules.thompson import Thompson
 from scout_rl.rules.wilson import Wilson
 
 RULES: dict[str, type[Rule]] = {
@@ -39,9 +43,14 @@ RULES: dict[str, type[Rule]] = {
         Wilson,
         Beta,
         RfclDemo,
+        Learnability,
+        Thompson,
+        AdaBack,
+        Ability,
     )
 }
-"""Every rule by its key: the specification's rules in its order, then the rule of the aligned RFCL protocol."""
+"""Every rule by its key: the specification's rules in its order, the rule of the aligned RFCL protocol, and the nearest
+published rules, and the one that shares evidence over the bank."""
 
 
 def make(key: str, **constants: object) -> Rule:
@@ -54,12 +63,15 @@ def make(key: str, **constants: object) -> Rule:
 
 __all__ = [
     "RULES",
+    "Ability",
     "Aced",
+    "AdaBack",
     "Alp",
     "Anneal",
     "Beta",
     "Fixed",
     "GroupFrontier",
+    "Learnability",
     "LocalFrontier",
     "Mixture",
     "Plr",
@@ -71,6 +83,7 @@ __all__ = [
     "Scout",
     "Status",
     "Target",
+    "Thompson",
     "Wilson",
     "make",
 ]

@@ -1,4 +1,4 @@
-"""The one place where NumPy and JAX differ: scatters, running maxima, loops.
+"""The one place where NumPy and JAX differ: scatters, running maxima, partial sorts, loops.
 
 Every rule is written once, with functions that both namespaces have. The rest is here. Arrays may have
 leading axes (for example seeds): ``[..., contexts, levels]``.
@@ -35,18 +35,34 @@ def scatter_set(array: Array, index: Array, values: Array) -> Array:
 
     Where an index repeats, its values must be equal: the order of writing is not fixed.
     """
+    return put(array.copy() if namespace(array) is np else array, index, values)
+
+
+def put(array: Array, index: Array, values: Array) -> Array:
+    """`scatter_set` for an array that the caller owns: NumPy writes in place. ``array`` may have more axes."""
     if namespace(array) is np:
-        out = array.copy()
-        out[index] = values
-        return out
+        array[index] = values
+        return array
     return array.at[index].set(values, mode="drop")
 
 
-def segment_sum(values: Array, segment: Array) -> Array:
-    """The sum of ``values`` (1-D) per ``segment`` id. Ids are below ``len(values)``, the length of the result."""
+def segment_sum(values: Array, segment: Array, length: int | None = None) -> Array:
+    """The sum of ``values`` (1-D) per ``segment`` id, for the ids below ``length`` (``len(values)`` if None)."""
+    length = len(values) if length is None else length
     if namespace(values) is np:
-        return np.bincount(segment, weights=values, minlength=len(values))
-    return namespace(values).zeros_like(values).at[segment].add(values)
+        return np.bincount(segment, weights=values, minlength=length)
+    return namespace(values).zeros(length, values.dtype).at[segment].add(values, mode="drop")
+
+
+def over_blocks(body: Callable[[Any, Any], Any], carry: Any, blocks: tuple[Array, ...]) -> Any:
+    """``carry = body(carry, block)`` for every entry of the arrays' first axis, in order; traced once on JAX."""
+    if namespace(blocks[0]) is np:
+        for block in zip(*blocks, strict=True):
+            carry = body(carry, block)
+        return carry
+    from jax import lax
+
+    return lax.scan(lambda carry, block: (body(carry, block), None), carry, blocks)[0]
 
 
 def running_max(array: Array) -> Array:
@@ -56,6 +72,34 @@ def running_max(array: Array) -> Array:
     from jax import lax
 
     return lax.cummax(array, axis=array.ndim - 1)
+
+
+ROWS = 8192
+"""Contexts per pass of `by_rows`: five levels of them fit into a processor's cache."""
+
+
+def by_rows(function: Callable[..., tuple[Array, ...]], arrays: tuple[Array, ...], *shared: Array) -> tuple[Array, ...]:
+    """``function(*arrays, *shared)``; on NumPy over slices of the contexts where a bank is large.
+
+    The ``arrays`` and the results are ``[contexts, ...]`` then, and temporaries stay in the processor's cache.
+    """
+    n = len(arrays[0])
+    if namespace(arrays[0]) is not np or arrays[0].ndim != 2 or n <= ROWS:
+        return function(*arrays, *shared)
+    results: list[Array] = []
+    for rows in (slice(i, i + ROWS) for i in range(0, n, ROWS)):
+        parts = function(*(a[rows] for a in arrays), *shared)
+        results = results or [np.empty((n, *part.shape[1:]), part.dtype) for part in parts]
+        for result, part in zip(results, parts, strict=True):
+            result[rows] = part
+    return tuple(results)
+
+
+def kth_largest(array: Array, k: int) -> Array:
+    """Return the k-th largest value along the last axis."""
+    if namespace(array) is np:
+        return np.partition(array, -k, axis=-1)[..., -k]
+    return namespace(array).sort(array, axis=-1)[..., -k]
 
 
 def while_loop(condition: Callable[[Array], Array], body: Callable[[Array], Array], value: Array) -> Array:

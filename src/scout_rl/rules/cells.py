@@ -32,6 +32,16 @@ class Outcomes(NamedTuple):
     valid: Array
 
 
+class Chance(NamedTuple):
+    """What a rule's model says of every cell: two arrays ``[contexts, levels]``."""
+
+    success: NDArray[np.float64]
+    """The estimated probability that a rollout from this cell succeeds."""
+    error: NDArray[np.float64]
+    """The standard error of the estimate's logit, ``log(success / (1 - success))``: about 2 of 3 true logits are within
+    one error. It is no error of the probability itself."""
+
+
 class Event(NamedTuple):
     """One move of one frontier, and the numbers behind the decision."""
 
@@ -43,6 +53,6 @@ class Event(NamedTuple):
     from_level: int
     to_level: int
     success_average: float
-    """The success statistic of the cell that the frontier left, after this window's outcomes."""
+    """The success statistic of the cell that the frontier left, after this window's outcomes (docs/metrics.md)."""
     evidence: int
     """How many outcomes that cell has had."""

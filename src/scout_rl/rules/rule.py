@@ -53,6 +53,19 @@ class Status(IntEnum):
     RETREATED = 7
     PROBED = 8
     """Moved harder by antistall."""
+    LEARNING = 9
+    """Some level is neither too hard nor mastered."""
+    MASTERED = 10
+    """The target start succeeds nearly always."""
+    TOO_HARD_AT_THE_EASIEST_LEVEL = 11
+    """Even the easiest level hardly ever succeeds."""
+    SELDOM_DRAWN = 12
+    """Its last outcome is long ago: what is known of it is what the bank shows."""
+
+    @property
+    def word(self) -> str:
+        """The name in plain words: ``too hard at the easiest level``."""
+        return self.name.lower().replace("_", " ")
 
 
 class Rule(ABC):
@@ -101,6 +114,10 @@ class Rule(ABC):
 
     def moved(self, state: State) -> Array | None:
         """Return every context's last move: -1 advanced, 1 retreated, -2 advanced by antistall, 0 stayed; or None."""
+        return None
+
+    def chance(self, state: State) -> tuple[Array, Array] | None:
+        """Return the estimated success of every cell, and its standard error in logits; None without a model."""
         return None
 
     def basis(self, state: State, context: Array, level: Array) -> tuple[Array, Array]:

@@ -37,6 +37,8 @@ class Learner:
     """What a failed rollout teaches its first stage, relative to a success."""
     forgetting: float = 2e-4
     """Share of the learned skill that is lost per window."""
+    cap: Floats | None = None
+    """``[contexts, levels]``: a rollout that would succeed counts with this chance only; None: always."""
 
 
 def init_skill(learner: Learner, n_seeds: int) -> Floats:
@@ -44,9 +46,17 @@ def init_skill(learner: Learner, n_seeds: int) -> Floats:
     return np.repeat(learner.skill[None], n_seeds, axis=0)
 
 
-def success_chance(skill: Floats) -> Floats:
-    """Return the success probability of every cell: the product of the skills from its level on."""
-    return np.asarray(np.cumprod(skill[..., ::-1], axis=-1)[..., ::-1], np.float64)
+def success_chance(skill: Floats, cap: Floats | None = None) -> Floats:
+    """Return the success probability of every cell: the product of the skills from its level on, times its cap."""
+    chance = np.asarray(np.cumprod(skill[..., ::-1], axis=-1)[..., ::-1], np.float64)
+    return chance if cap is None else chance * cap
+
+
+def lose_stage(learner: Learner, skill: Floats, stage: int) -> Floats:
+    """Return the skill with one stage as it was before any practice."""
+    lost = skill.copy()
+    lost[..., stage] = learner.skill[:, stage]
+    return lost
 
 
 def practise(learner: Learner, skill: Floats, cells: Cells, success: NDArray[np.bool_]) -> Floats:

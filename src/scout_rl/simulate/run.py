@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scout_rl import rules
 from scout_rl.rules.cells import Cells, Outcomes
 from scout_rl.rules.rule import SCHEDULES, Rule
-from scout_rl.simulate.model import Floats, init_skill, practise, success_chance
+from scout_rl.simulate.model import Floats, init_skill, lose_stage, practise, success_chance
 from scout_rl.simulate.scenarios import Scenario
 
 EVERY = 10
@@ -28,7 +28,7 @@ class SimulatedRun(NamedTuple):
     level: NDArray[np.float32]
     """``[evaluations, contexts]``: the first seed's frontier, or the expected level for rules without a frontier."""
     unevaluated: Floats
-    """``[seeds]``: share of rollouts on contexts that are not evaluated (the hopeless one)."""
+    """``[seeds]``: share of rollouts on contexts that are not evaluated (hopeless or capped)."""
 
 
 def rule_for(key: str, scenario: Scenario) -> Rule:
@@ -47,16 +47,19 @@ def play(rule: Rule, scenario: Scenario, *, seeds: int = 20, seed: int = 0) -> S
     windows, success, level = [], [], []
     spent = np.zeros(seeds)
     for window in range(scenario.windows + 1):
+        if scenario.lose and window == scenario.lose[0]:
+            skill = lose_stage(scenario.learner, skill, scenario.lose[1])
         p = rule.distribution(state)
+        chances = success_chance(skill, scenario.learner.cap)
         if window % EVERY == 0:
-            target = success_chance(skill)[..., 0]
+            target = chances[..., 0]
             windows.append(window)
             success.append(np.stack([target[:, g].mean(axis=1) for g in groups], axis=-1))
             level.append(_level(rule, state, p))
         if window == scenario.windows:
             break
         cells = draw(rng, p, scenario.rollouts)
-        chance = success_chance(skill)[np.arange(seeds)[:, None], cells.context, cells.level]
+        chance = chances[np.arange(seeds)[:, None], cells.context, cells.level]
         outcome = rng.random(chance.shape) < chance
         spent += unevaluated[cells.context].sum(axis=1)
         skill = practise(scenario.learner, skill, cells, outcome)

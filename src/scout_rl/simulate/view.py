@@ -44,6 +44,20 @@ def windows_to_solve(windows: NDArray[np.int64], worst: Floats) -> int | None:
     return None
 
 
+def mean_windows_to_solve(scenario: Scenario, run: SimulatedRun) -> float | None:
+    """Geometric mean over seeds; a seed that did not solve counts as the budget. None: no seed did.
+
+    Where the learner loses a stage, windows and budget count from there.
+    """
+    start = 0 if scenario.lose is None else scenario.lose[0]
+    after = run.windows >= start
+    solved = [windows_to_solve(run.windows[after], worst[after]) for worst in run.success.min(axis=-1)]
+    if all(window is None for window in solved):
+        return None
+    lengths = [(scenario.windows if window is None else window) - start for window in solved]
+    return float(np.exp(np.log(np.maximum(lengths, 1)).mean()))
+
+
 def interval(values: Floats, rng: np.random.Generator) -> tuple[float, float, float]:
     """Mean and 95% bootstrap interval over seeds."""
     means = values[rng.integers(len(values), size=(RESAMPLES, len(values)))].mean(axis=1)
@@ -69,11 +83,11 @@ def summarise(run: SimulatedRun) -> Row:
 
 def table(scenario: Scenario, runs: list[SimulatedRun]) -> tuple[list[str], list[list[str]]]:
     """Return the header and the rows as text."""
-    has_hopeless = bool((scenario.evaluation_group < 0).any())
+    has_unevaluated = bool((scenario.evaluation_group < 0).any())
     groups = [f"final {name}" for name in scenario.group_names] if len(scenario.group_names) > 1 else []
     header = ["rule", "worst group [95%]", "worst AUC", "mean", *groups, "solved", "windows to solve"]
-    if has_hopeless:
-        header.append("rollouts on the hopeless")
+    if has_unevaluated:
+        header.append("rollouts on the unevaluated")
     rows = []
     for row in map(summarise, runs):
         mean, low, high = row.worst_final
@@ -81,7 +95,7 @@ def table(scenario: Scenario, runs: list[SimulatedRun]) -> tuple[list[str], list
         cells += [f"{value:.2f}" for value in row.group_final] if groups else []
         when = "-" if row.windows_to_solve is None else f"{row.windows_to_solve:.0f}"
         cells += [f"{row.solved}/{runs[0].success.shape[0]}", when]
-        rows.append([*cells, f"{row.unevaluated:.1%}"] if has_hopeless else cells)
+        rows.append([*cells, f"{row.unevaluated:.1%}"] if has_unevaluated else cells)
     return header, rows
 
 

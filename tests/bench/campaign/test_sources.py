@@ -95,11 +95,10 @@ def test_a_worker_goes_on_with_the_config_that_the_run_began_with(file, tmp_path
     old = {**taker.config.as_dict(), "ladder_from": "/old/doorkey-small/target/40-windows8"}
     home = store.local_folder(taker.name)
     home.mkdir(parents=True)
-    work = {"name": taker.name, "config": taker.config.as_dict()}
     (home / "run.json").write_text(json.dumps({"schema": 1, "config": old}))
-    assert _config(work, store) == taker.config.as_dict()
+    assert _config(taker.name, taker.config.as_dict(), store) == taker.config.as_dict()
     (home / "ladder.npz").write_bytes(b"")
-    assert _config(work, store) == old
+    assert _config(taker.name, taker.config.as_dict(), store) == old
 
 
 def test_next_takes_what_a_run_needs_first(file, tmp_path):

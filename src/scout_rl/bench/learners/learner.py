@@ -64,6 +64,9 @@ class StepLearner(_Learner, Protocol):
     def update(self, state: State, episodes: Episodes, key: Array) -> Update:
         """Learn from one window's episodes."""
 
+    def for_vmap(self) -> StepLearner:
+        """The same learner for calls that are ``vmap``ped over runs: no branches, as all would be computed."""
+
 
 class GoalLearner(_Learner, Protocol):
     """A learner of ``goals``."""

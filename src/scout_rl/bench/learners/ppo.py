@@ -14,6 +14,7 @@ It differs from CleanRL's ``ppo.py``:
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from dataclasses import dataclass
@@ -86,7 +87,7 @@ class PPO:
 
     row_fractions: tuple[float, ...] = (0.25, 0.5, 1.0)
     """A minibatch is computed on the smallest of these fractions of its rows that holds it, since a good policy's
-    window is shorter than one minibatch. Under ``vmap`` all are computed: use ``(1.0,)`` there."""
+    window is shorter than one minibatch. Under ``vmap`` all are computed: see `for_vmap`."""
 
     def init(self, key: Array, space: GoalSpace | None = None, n_episodes: int = 1) -> State:
         """Fresh networks and Adam moments."""
@@ -133,6 +134,10 @@ class PPO:
         learned, totals = jax.lax.switch(smallest, fits, learned, jax.random.split(key, self.epochs))
         signal = jnp.abs(targets.td_error).sum(0) / jnp.maximum(episodes.valid.sum(0), 1)
         return Update(State(learned), signal, {name: t / (self.epochs * n_minibatches) for name, t in totals.items()})
+
+    def for_vmap(self) -> PPO:
+        """Every minibatch on all of its rows."""
+        return dataclasses.replace(self, row_fractions=(max(self.row_fractions),))
 
     def _epochs(
         self, steps: Minibatch, n_minibatches: Array, size: Array, n_rows: int, state: PPOState, keys: Array

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from string import ascii_uppercase
 
+from scout_rl.records.made_with import BATCH, ENGINE, WIDTH
 from scout_rl.report.measure.conditions import Block
 from scout_rl.report.measure.metrics import Summary
 from scout_rl.report.measure.names import bracket, unusual
@@ -53,7 +54,8 @@ def describe_machine(run: Summary) -> str:
         return f"{', '.join(words)}; processor, cores, number of threads and backend unknown"
     device = on["device"] if on["backend"] != "cpu" else "CPU"
     counts = ", ".join(f"{on[name]} {name if on[name] != 1 else name[:-1]}" for name in ("cores", "threads"))
-    return f"{on['processor']}, {counts}, learner on {device}; {', '.join(words)}"
+    shared = f" (batch of {on[WIDTH]}, which share the time)" if on.get(ENGINE) == BATCH else ""
+    return f"{on['processor']}, {counts}, learner on {device}{shared}; {', '.join(words)}"
 
 
 def _row(setting: str, label: str, runs: Sequence[Summary], letter: str) -> list[str]:

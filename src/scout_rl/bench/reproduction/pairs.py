@@ -17,7 +17,7 @@ from scout_rl.bench.reproduction.catalogue import catalogue
 from scout_rl.bench.reproduction.marks import put_into
 from scout_rl.records.compact import KINDS
 from scout_rl.report.measure.comparison import evaluated, scores, window_of
-from scout_rl.report.measure.conditions import REFERENCE, Block, Condition, group
+from scout_rl.report.measure.conditions import PAPERS, Block, Condition, group
 from scout_rl.report.measure.metrics import RETREAT, Summary, summarise
 from scout_rl.report.measure.names import slug
 from scout_rl.report.measure.stuck import gate_constant
@@ -86,13 +86,13 @@ def write(records: Path, docs: Path, reasons: Path | None = None) -> Path:
 def comparisons(summaries: Sequence[Summary]) -> Iterator[Comparison]:
     """One comparison per setting and preset, in order."""
     by_table: dict[tuple[str, str], list[Block]] = defaultdict(list)
-    for block in group(summaries):
+    for block in group(summaries, PAPERS):
         finished = evaluated(block)
         if finished is not None:
             by_table[block.setting, str(block.fields.get("preset", ""))].append(finished)
     for (setting, preset), blocks in sorted(by_table.items()):
         title = f"{setting} ({preset})" if preset else setting
-        yield Comparison(title, tuple(blocks), Block(setting, title, blocks[0].fields, tuple(_rows(blocks))))
+        yield Comparison(title, tuple(blocks), Block(setting, title, blocks[0].fields, tuple(_rows(blocks)), PAPERS))
 
 
 def _rows(blocks: Sequence[Block]) -> Iterator[Condition]:
@@ -140,8 +140,8 @@ def gate_table(compared: Sequence[Comparison]) -> Table:
     header = ["setting", "windows", "`n_min` 15: AUC; solved at", "`n_min` 5", "times as early", "a fast rule"]
     rows = []
     for protocol in (block for comparison in compared for block in comparison.protocols):
-        slow = protocol.of(REFERENCE)
-        fast = next((c for c in protocol.conditions if c.rule == REFERENCE and c.changed == FASTER_GATE), None)
+        slow = protocol.of(PAPERS)
+        fast = next((c for c in protocol.conditions if c.rule == PAPERS and c.changed == FASTER_GATE), None)
         if slow is None or fast is None:
             continue
         window = window_of(protocol)
@@ -155,7 +155,7 @@ def gate_table(compared: Sequence[Comparison]) -> Table:
 
 
 def _plainest_first(condition: Condition) -> tuple[bool, str, int, str]:
-    return condition.rule != REFERENCE, condition.rule, len(condition.changed), condition.label
+    return condition.rule != PAPERS, condition.rule, len(condition.changed), condition.label
 
 
 def _times(slow: Summary, fast: Summary) -> str:

@@ -20,7 +20,7 @@ from scout_rl.bench.reproduction.judging import LOSES, RULES, TIE, VERDICTS
 from scout_rl.bench.reproduction.marks import put_into
 from scout_rl.bench.reproduction.verdicts import SOLVED_SHARE, Answer, Row, answer, rows
 from scout_rl.report.measure.comparison import bootstrap_fraction, evaluated, scores
-from scout_rl.report.measure.conditions import Block, group
+from scout_rl.report.measure.conditions import PAPERS, Block, group
 from scout_rl.report.measure.metrics import SOLVED, Summary, summarise
 from scout_rl.report.measure.statistics import RESAMPLES
 from scout_rl.report.measure.tables import MISSING, Table, shown, shown_interval, titled
@@ -71,7 +71,7 @@ def write(results: Path, docs: Path, readme: Path | None = None) -> Path:
     """Write ``docs/reproduction.md`` and its figures, and the table of all settings into the README."""
     known = catalogue()
     summaries = [summarise(load(path, catalogue=known)) for path in find([results])]
-    blocks = [b for b in (evaluated(block) for block in group(summaries)) if b is not None]
+    blocks = [b for b in (evaluated(block) for block in group(summaries, PAPERS)) if b is not None]
     answers = [answer(row, blocks) for row in rows()]
     glance = glance_table(list(dict.fromkeys(a.row.setting for a in answers)), blocks)
     parts = [INTRODUCTION + RULES + "\n", headline(answers), _machines_known(summaries), titled(glance), GLANCE]

@@ -41,16 +41,22 @@ class Evaluation(NamedTuple):
 def evaluator(family: Family, setting: Setting, part: BankPart, learner: Learner) -> Callable[[Any], Evaluation]:
     """A compiled evaluation of this setting; it takes a learner's state."""
     if learner.plays == "steps":
-        outcomes = _on_device(family, setting, part, learner)
+        outcomes = jax.jit(_on_device(family, setting, part, learner))
     else:
         outcomes = _on_host(family, setting, part, learner)
-    return lambda state: by_group(setting, part, outcomes(state))
+    return lambda state: by_group(setting, part, np.asarray(outcomes(state)))
 
 
-def _on_device(
+def batch_evaluator(
     family: Family, setting: Setting, part: BankPart, learner: StepLearner
-) -> Callable[[Any], NDArray[np.bool_]]:
-    """A sampled policy in a simulator of pure functions: one compiled call."""
+) -> Callable[[Any], list[Evaluation]]:
+    """As `evaluator`, for the states [runs, ...] of several runs: one compiled call."""
+    compiled = jax.jit(jax.vmap(_on_device(family, setting, part, learner)))
+    return lambda states: [by_group(setting, part, outcomes) for outcomes in np.asarray(compiled(states))]
+
+
+def _on_device(family: Family, setting: Setting, part: BankPart, learner: StepLearner) -> Callable[[Any], Any]:
+    """A sampled policy in a simulator of pure functions: learner state -> outcomes."""
     simulator = family.simulator(setting)
     starts = family.batch_simulator(setting).reset_to(family.target_starts(part.contexts))
 
@@ -58,8 +64,7 @@ def _on_device(
         act = functools.partial(learner.act, learner.policy(state))
         return rollout(simulator, act, starts, jax.random.key(EVALUATION_KEY)).success.any(axis=0)
 
-    compiled = jax.jit(outcomes)
-    return lambda state: np.asarray(compiled(state))
+    return outcomes
 
 
 def _on_host(

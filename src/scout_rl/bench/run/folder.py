@@ -27,7 +27,7 @@ from scout_rl.files.atomic import sync, write_bytes
 from scout_rl.files.cache import code_hash
 from scout_rl.files.lock import LOCK
 from scout_rl.files.refusal import Refusal
-from scout_rl.records.made_with import continued_by
+from scout_rl.records.made_with import ALONE, BATCH, ENGINE, WIDTH, continued_by
 from scout_rl.records.stored import RUN, SCHEMA, read_run
 from scout_rl.records.tables import EVALUATIONS, JsonLines, cut_records
 
@@ -51,7 +51,9 @@ NUMBERS = (
     "bench/rollouts/device.py",
     "bench/rollouts/evaluate.py",
     "bench/rollouts/host.py",
+    "bench/run/batch.py",
     "bench/run/ladder.py",
+    "bench/run/opened.py",
     "bench/run/parts.py",
     "bench/run/train.py",
     "bench/run/window.py",
@@ -60,7 +62,10 @@ NUMBERS = (
 
 
 class RunFolder:
-    """A run's folder. It refuses the folder of another run, and writes nothing before `claim`."""
+    """A run's folder. It refuses the folder of another run, and writes nothing before `claim`.
+
+    ``width`` is that of the batch that trains the run; None for a process of its own.
+    """
 
     def __init__(
         self,
@@ -70,6 +75,7 @@ class RunFolder:
         say: Callable[[str], None],
         *,
         seed_stream: bool = False,
+        width: int | None = None,
     ) -> None:
         self.path, self.checkpoints = path, path / "checkpoints"
         self.about = {
@@ -80,7 +86,7 @@ class RunFolder:
             "groups": bank.labels([group.name for group in setting(config.setting).groups]),
             "versions": versions(),
             "source": source(),
-            "ran_on": ran_on(),
+            "ran_on": {**ran_on(), **({} if width is None else {ENGINE: BATCH, WIDTH: width})},
             **({} if seed_stream else {CELLS: CURRICULUM}),
         }
         self.stored = read_run(path) if (path / RUN).exists() else None
@@ -157,6 +163,7 @@ def _require_same_run(path: Path, stored: dict[str, Any], about: dict[str, Any],
             say(f"{path} was started with {name} {version}, this is {about['versions'].get(name)}: numbers may differ")
     before = {"source": stored.get("source"), **stored.get("ran_on", {})}
     now = {"source": about["source"], **about["ran_on"]}
-    for name in ("source", "device", "threads"):
-        if before.get(name) not in (None, now[name]):
-            say(f"{path} was started with {name} {before[name]}, this is {now[name]}: numbers may differ")
+    for name in ("source", "device", "threads", ENGINE, WIDTH):
+        was, is_now = (part.get(name, ALONE.get(name)) for part in (before, now))
+        if was not in (None, is_now):
+            say(f"{path} was started with {name} {was}, this is {is_now}: numbers may differ")

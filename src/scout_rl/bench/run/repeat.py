@@ -1,7 +1,9 @@
 """Repeat a stored run: train its first windows again from its config, and compare them with the record.
 
-A worker trains it in a temporary folder, with the record's number of threads. The budget stays the stored one, so that
-no schedule and no evaluation changes. It stops at the first difference, or after the requested windows.
+A worker trains it in a temporary folder, with the record's number of threads. A run of a batch is trained in a batch of
+the same width, whose other lanes are copies of it: kernels depend on the width, not on what is in the other lanes. The
+budget stays the stored one, so that no schedule and no evaluation changes. It stops at the first difference, or after
+the requested windows.
 """
 
 from __future__ import annotations
@@ -23,18 +25,25 @@ from scout_rl.bench.run.folder import drawn_from_seed
 from scout_rl.bench.run.ladder import ABOUT, LADDER, require_sources
 from scout_rl.bench.run.signals import undisturbed
 from scout_rl.bench.run.trace import Rows, first_difference, folder_rows, record_rows, windows_in
-from scout_rl.bench.run.worker import WorkerProcess, job
+from scout_rl.bench.run.worker import WorkerProcess, batch_job, job
 from scout_rl.bench.settings.bank import pinned_hashes
 from scout_rl.bench.settings.settings import setting as setting_of
 from scout_rl.files.damage import reading
 from scout_rl.files.refusal import Refusal
 from scout_rl.records.compact import unpack
-from scout_rl.records.made_with import makers
+from scout_rl.records.made_with import BATCH, ENGINE, WIDTH, makers
 from scout_rl.records.stored import RUN, read_run
 from scout_rl.rules.field_types import require_types
 
 PREFIX = "scout-repeat-"
-DEPENDS_ON = {"source": "source", "device": "device", "processor": "processor", "threads": "number of threads"}
+DEPENDS_ON = {
+    "source": "source",
+    "device": "device",
+    "processor": "processor",
+    "threads": "number of threads",
+    ENGINE: ENGINE,
+    WIDTH: "width of the batch",
+}
 """What numbers may depend on besides versions, with its name for the user; old records lack it."""
 ON_A_GPU = {"deterministic": "XLA's deterministic operations"}
 
@@ -54,6 +63,12 @@ class Stored(NamedTuple):
         """Number of threads that made it; None if unknown."""
         count: int | None = self.about.get("ran_on", {}).get("threads")
         return count
+
+    @property
+    def width(self) -> int | None:
+        """Width of the batch that made it; None for a run alone."""
+        on: dict[str, Any] = self.about.get("ran_on", {})
+        return int(on[WIDTH]) if on.get(ENGINE) == BATCH else None
 
 
 def read(path: Path, windows: int) -> Stored:
@@ -124,7 +139,10 @@ def repeat(
             if (stored.path / name).is_file():
                 shutil.copy(stored.path / name, folder / name)
         count = threads or stored.threads or n_threads()
-        work = job("run", config.as_dict(), out, count, stored.windows, seed_stream=drawn_from_seed(stored.about))
+        if stored.width is None:
+            work = job("run", config.as_dict(), out, count, stored.windows, seed_stream=drawn_from_seed(stored.about))
+        else:
+            work = batch_job("run", {"run": config.as_dict()}, out, count, stored.width, stored.windows)
         worker = WorkerProcess(work)
         try:
             worker.start()

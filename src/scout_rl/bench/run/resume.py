@@ -7,7 +7,7 @@ rows.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,30 +49,49 @@ class Tables(NamedTuple):
 
 def find_start(folder: RunFolder, config: RunConfig, say: Callable[[str], None]) -> Start:
     """The checkpoint to continue from; refuse if continuing would lose records."""
+    return next(find_starts(folder, config, say))
+
+
+def find_starts(folder: RunFolder, config: RunConfig, say: Callable[[str], None]) -> Iterator[Start]:
+    """Every place to continue from, at least one, the newest first; refuse if continuing would lose records."""
     path = folder.path
     if not any((path / name).exists() for name in (WINDOWS, EVENTS, FRONTIER, METRICS, EVALUATIONS)):
         if checkpoint.saved_windows(folder.checkpoints):
             raise Refusal(f"{path} cannot be continued: it has checkpoints, but no tables; {ADVICE}")
-        return Start(None)
+        yield Start(None)
+        return
     if folder.stored is None:
         raise Refusal(f"{path} holds records, but no {RUN} that says what made them; {ADVICE}")
     tables = read_tables(path, config)
     unusable: list[str] = []
+    any_usable = False
     for candidate in checkpoint.whole(folder.checkpoints, config.identity, say):
         gap = _gap(path, tables, candidate)
         if gap is None:
             for sentence in unusable:
                 say(f"{sentence}; falling back to the one before it")
-            return Start(candidate)
+            unusable.clear()
+            any_usable = True
+            yield Start(candidate)
+            continue
         unusable.append(f"checkpoint {folder.checkpoints / f'{candidate.window:08d}'} cannot be used: {gap}")
+    if any_usable:
+        return
     if min(tables.reach.values()) >= config.windows:
-        return Start(None, finished=True)
+        yield Start(None, finished=True)
+        return
     saved = checkpoint.saved_windows(folder.checkpoints)
     if not saved and tables.last <= max(folder.stored["config"].get("checkpoint_every", 0), config.checkpoint_every):
         say(f"{path} was stopped before its first checkpoint: it begins again")
-        return Start(None)
+        yield Start(None)
+        return
     why = unusable[-1] if unusable else "none of its checkpoints is whole" if saved else "it has no checkpoint"
     raise Refusal(f"{path} holds {tables.last} windows, and cannot be continued: {why}; {ADVICE}")
+
+
+def no_policy(path: Path, config: RunConfig) -> str:
+    """What to say of a run that has all its records and no checkpoint."""
+    return f"{path} is finished: all {config.windows} windows are there; without a checkpoint its policy is not"
 
 
 def read_tables(path: Path, config: RunConfig) -> Tables:

@@ -1,4 +1,4 @@
-"""One run in a separate process: ``python -m scout_rl.bench.run.worker``. Every engine starts it this way.
+"""One run, or one batch, in a separate process: ``python -m scout_rl.bench.run.worker``. All engines start it so.
 
 The job is one line of JSON on standard input. The pipe stays open while the parent process lives. When it closes, the
 worker ends at once. No run is lost by that: it can be killed at any moment.
@@ -12,6 +12,8 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,11 @@ from scout_rl.bench.run.sources import with_stored_sources
 from scout_rl.bench.run.store import Store, open_store
 from scout_rl.bench.run.threads import environment, lease_cores
 from scout_rl.files.lock import LOCK, hold, is_held
+from scout_rl.files.refusal import Refusal
 from scout_rl.records.stored import RUN, read_run
 
+FAILED = "failed "
+"""Begins the line of a batch's log that says why one of its runs failed."""
 PATIENCE = 60.0
 """Seconds to wait for another process to release the run: a worker may outlive its campaign for a moment."""
 
@@ -44,6 +49,18 @@ def job(
         "until": until,
         "seed_stream": seed_stream,
     }
+
+
+def batch_job(
+    name: str,
+    runs: Mapping[str, dict[str, Any]],
+    out: str,
+    threads: int,
+    width: int,
+    until: int | None = None,
+) -> dict[str, Any]:
+    """The job of a worker that trains a batch; ``runs`` are configs by the runs' names, ``name`` is the log's."""
+    return {"name": name, "runs": dict(runs), "out": out, "threads": threads, "width": width, "until": until}
 
 
 class WorkerProcess:
@@ -90,8 +107,16 @@ class WorkerProcess:
             return None
         if code < 0:
             return f"the worker was ended by {signal.Signals(-code).name}"
-        lines = self.log.read_text(errors="replace").strip().splitlines()
+        lines = self._lines()
         return lines[-1] if lines else f"the worker ended with exit code {code}"
+
+    def failed_runs(self) -> dict[str, str]:
+        """Why single runs of a batch failed, by name, as its log says."""
+        words = [line.removeprefix(FAILED).partition(": ") for line in self._lines() if line.startswith(FAILED)]
+        return {name: reason for name, _, reason in words}
+
+    def _lines(self) -> list[str]:
+        return self.log.read_text(errors="replace").strip().splitlines()
 
     def close(self) -> None:
         """End it, if it still runs."""
@@ -102,16 +127,54 @@ class WorkerProcess:
 
 
 def main() -> int:
-    """Train or continue the run whose job is on standard input."""
+    """Train or continue the run or the batch whose job is on standard input."""
     work = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     leases = lease_cores(work["threads"])  # before JAX counts the cores
     store = open_store(work["out"])
-    lock = _lock_path(store, work["name"])  # held while the run is copied too; `train` also locks the folder
-    with hold(lock, PATIENCE, f"{lock} is locked: another process trains this run"):
+    if "runs" in work:
+        return _train_batch(work, store)
+    with _lock(store, work["name"]):
         _train(work, store)
     del leases
     return 0
+
+
+def _lock(store: Store, name: str) -> AbstractContextManager[None]:
+    """Held while the run is copied too; `train` also locks the folder."""
+    path = _lock_path(store, name)
+    return hold(path, PATIENCE, f"{path} is locked: another process trains this run")
+
+
+def _train_batch(work: dict[str, Any], store: Store) -> int:
+    """Train the batch; a run that fails is a line in the log, the others go on."""
+    from scout_rl.bench.run.batch import Batch, Member
+    from scout_rl.bench.run.config import RunConfig
+    from scout_rl.files.cache import use_compilation_cache
+
+    use_compilation_cache()
+    batch, members = Batch(work["width"]), []
+
+    def push(runs: Sequence[Member], window: int) -> None:
+        for run in runs:
+            if window % run.config.checkpoint_every == 0 or window == run.config.windows:
+                store.push(run.name)
+
+    with ExitStack() as locks:
+        for name, config in work["runs"].items():
+            try:
+                locks.enter_context(_lock(store, name))
+                store.pull(name)
+                whole = RunConfig(**_config(name, config, store))
+            except (OSError, Refusal) as error:
+                batch.failed[name] = str(error)
+            else:
+                members.append(Member(name, whole, store.local_folder(name)))
+        if members:
+            batch.train(members, watch=push, until=work["until"])
+    for name, reason in batch.failed.items():
+        print(f"{FAILED}{name}: {' '.join(reason.split())}", flush=True)
+    return int(bool(batch.failed))
 
 
 def _train(work: dict[str, Any], store: Store) -> None:
@@ -127,19 +190,18 @@ def _train(work: dict[str, Any], store: Store) -> None:
             store.push(name)
 
     store.pull(name)
-    config = RunConfig(**_config(work, store))
+    config = RunConfig(**_config(name, work["config"], store))
     train(config, store.local_folder(name), watch=keep, until=work["until"], seed_stream=work["seed_stream"])
 
 
-def _config(work: dict[str, Any], store: Store) -> dict[str, Any]:
+def _config(name: str, config: dict[str, Any], store: Store) -> dict[str, Any]:
     """The run's config; a run that has its policy ladder keeps the stored paths of the ladder's sources.
 
     Its checkpoints belong to the config with those paths, and the folder of runs may have been moved since.
     """
     from scout_rl.bench.run.ladder import LADDER
 
-    config: dict[str, Any] = work["config"]
-    folder = store.local_folder(work["name"])
+    folder = store.local_folder(name)
     if not (folder / LADDER).exists() or not (folder / RUN).exists():
         return config
     return with_stored_sources(config, read_run(folder)["config"], store.url)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from scout_rl.report.measure.choice import representative
 from scout_rl.report.measure.comparison import Score, reference_of
-from scout_rl.report.measure.conditions import Block
+from scout_rl.report.measure.conditions import PAPERS, Block, title
 from scout_rl.report.measure.statistics import (
     generator,
     interquartile_mean,
@@ -39,8 +39,8 @@ def aggregate_tables(blocks: Sequence[Scored]) -> list[Table]:
     """
     representatives, left_out = one_per_setting(blocks)
     by_reference: dict[str, list[Pair]] = defaultdict(list)
-    for _, scores in representatives:
-        ours = reference_of(scores)
+    for block, scores in representatives:
+        ours = reference_of(block, scores)
         if ours is not None:
             names = _names(scores)
             others = {name: s.worst_auc for name, s in zip(names, scores, strict=True) if s is not ours}
@@ -54,7 +54,7 @@ def one_per_setting(blocks: Sequence[Scored]) -> tuple[list[Scored], list[str]]:
     """The block that represents each setting, among those with a reference, and the labels of all others."""
     by_setting: dict[str, list[Block]] = defaultdict(list)
     for block, scores in blocks:
-        if reference_of(scores) is not None:
+        if reference_of(block, scores) is not None:
             by_setting[block.setting].append(block)
     choices = [representative(candidates) for candidates in by_setting.values()]
     kept = {id(choice.block) for choice in choices if choice is not None}
@@ -79,9 +79,9 @@ def _table(reference: str, pairs: list[Pair], notes: list[str]) -> Table:
         better = stratified_bootstrap(probability_of_improvement, ours, theirs, rng=generator())
         counts = str(len(shared)), str(sum(len(t) for t in theirs))
         rows.append([rule, *counts, *map(shown_interval, (*means, better))])
-    title = TITLE if reference == "SCOUT" else f"{TITLE}: {reference}"
+    heading = TITLE if reference == title(PAPERS) else f"{TITLE}: {reference}"
     header = ["rule", "settings", "n", f"IQM {reference} [95%]", "IQM rule [95%]", f"P({reference} better) [95%]"]
-    return Table(title, header, rows, [NOTE, *notes])
+    return Table(heading, header, rows, [NOTE, *notes])
 
 
 def _elsewhere(reference: str, by_reference: dict[str, list[Pair]]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.report.measure.conditions import Block, Condition, reference
+from scout_rl.report.measure.conditions import Block, Condition, title
 from scout_rl.report.measure.metrics import SOLVED, Summary, common_window
 from scout_rl.report.measure.statistics import Paired, bootstrap, generator, holm, paired
 from scout_rl.report.measure.tables import MISSING, Table, shown, shown_interval, shown_seeds
@@ -69,15 +69,15 @@ def scores(block: Block) -> list[Score]:
         )
         for condition in block.conditions
     ]
-    first = reference_of(unpaired)
+    first = reference_of(block, unpaired)
     if first is None:
         return unpaired
     return [s if s is first else s._replace(paired=paired(first.by_seed, s.by_seed)) for s in unpaired]
 
 
-def reference_of(scores: Sequence[Score]) -> Score | None:
-    """What the others are compared with (`conditions.reference`)."""
-    condition = reference(s.condition for s in scores)
+def reference_of(block: Block, scores: Sequence[Score]) -> Score | None:
+    """What the others are compared with (`Block.reference`); None where it is not among these scores."""
+    condition = block.reference
     return next((s for s in scores if s.condition is condition), None)
 
 
@@ -100,8 +100,8 @@ def comparison_table(block: Block, scores: list[Score]) -> Table:
     word, reduce = over_seeds(block)
     header = ["rule", "n", "final", *([*(f"final {g}" for g in groups), "worst final"] if many else [])]
     header += [f"AUC ({word})", *([f"worst-group AUC ({word})"] if many else [])]
-    first = reference_of(scores)
-    ours = "SCOUT" if first is None else first.condition.reference_name
+    first = reference_of(block, scores)
+    ours = title(block.chosen) if first is None else first.condition.reference_name
     header += [f"Δ {ours} − rule [95%]", "wins", "p", "p Holm", f"solved (≥ {SOLVED})", "windows to solve"]
     rows = [_comparison_row(block, s, groups, reduce, is_first=s is first) for s in scores]
     printed = [printed_cell(block, s.condition) for s in scores]

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from scout_rl.report.measure.comparison import Score, reference_of
-from scout_rl.report.measure.conditions import Block
+from scout_rl.report.measure.conditions import Block, title
 from scout_rl.report.measure.statistics import generator, self_check
 from scout_rl.report.measure.tables import shown_interval
 
 ENOUGH = 5
 """Paired seeds that a conclusion needs. Intervals of five seeds cover about 94%, of four 87%, of three 75%."""
 
-VARIANT = "There is no SCOUT with its own constants here: everything is compared with {}."
+VARIANT = "There is no {} with its own constants here: everything is compared with {}."
 
 
 def conclude(block: Block, scores: list[Score]) -> list[str]:
     """Which rules are ahead or behind, what is undecided, and how far seeds alone differ."""
-    reference = reference_of(scores)
+    reference = reference_of(block, scores)
     if reference is None:
-        return ["No SCOUT run to compare with: the table describes, nothing is concluded."]
+        return [f"No {title(block.chosen)} run to compare with: the table describes, nothing is concluded."]
     others = [s for s in scores if s is not reference]
     name = reference.condition.reference_name
     if not others:
         return [f"{name} alone: the table describes, nothing is compared."]
     metric = "worst-group AUC" if len(block.conditions[0].runs[0].groups) > 1 else "AUC"
-    sentences = [] if reference.condition.has_default_constants else [VARIANT.format(name)]
+    sentences = []
+    if not reference.condition.has_default_constants:
+        sentences.append(VARIANT.format(title(reference.condition.rule), name))
     ahead, behind, undecided, few = [], [], [], []
     for s in others:
         if s.paired is None or s.paired.n < ENOUGH:

@@ -28,7 +28,10 @@ from scout_rl.rules.rule import SCHEDULES
 
 NOT_IDENTITY = ("seed", "checkpoint_every")
 OF_THE_RULE = ("rule", "constants", "name")
-REFERENCE = "scout"
+PAPERS = "scout"
+"""The rule that the paper compares with, which is written in capitals."""
+PREFERRED = ("ability", PAPERS)
+"""What a report compares with where no reference is chosen: the first of these that a block has, else its first."""
 TUNED = "tuned"
 ADDED_LATER = {"preset": TUNED}
 """Fields that the first records lack, with the value they had."""
@@ -69,9 +72,9 @@ class Condition:
 
     @property
     def reference_name(self) -> str:
-        """Its name as the reference of a comparison: SCOUT, or the variant's label."""
+        """Its name as the reference of a comparison: the rule's, or the variant's label."""
         named = "name" in identity(self.runs[0].about)
-        return self.rule.upper() if self.has_default_constants and not named else self.label
+        return title(self.rule) if self.has_default_constants and not named else self.label
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,13 @@ class Block:
     fields: dict[str, Any]
     """What the conditions share."""
     conditions: tuple[Condition, ...]
+    chosen: str = ""
+    """Key of the rule that the others are compared with; empty: by `PREFERRED`."""
+
+    @property
+    def reference(self) -> Condition | None:
+        """What the others are compared with (`reference`)."""
+        return reference(self.conditions, self.chosen)
 
     def of(self, rule: str) -> Condition | None:
         """The first of `all_of`; None where there is none."""
@@ -133,10 +143,21 @@ class Block:
         return sorted({seed for condition in self.conditions for seed in condition.seeds})
 
 
-def reference(conditions: Iterable[Condition]) -> Condition | None:
-    """What the others are compared with: SCOUT with default constants, else its first variant; None without SCOUT."""
-    scouts = [c for c in conditions if c.rule == REFERENCE]
-    return next(iter(_by_size(c for c in scouts if c.has_default_constants)), scouts[0] if scouts else None)
+def reference(conditions: Sequence[Condition], chosen: str = "") -> Condition | None:
+    """What the others are compared with: a rule with default constants, else its first variant.
+
+    The rule is the ``chosen`` one, and without it there is None; or, where none is chosen, the first of `PREFERRED`
+    that is here, else the first condition's.
+    """
+    rules_here = [c.rule for c in conditions]
+    rule = chosen or next((key for key in (*PREFERRED, *rules_here) if key in rules_here), "")
+    variants = [c for c in conditions if c.rule == rule]
+    return next(iter(_by_size(c for c in variants if c.has_default_constants)), variants[0] if variants else None)
+
+
+def title(rule: str) -> str:
+    """A rule's name in sentences and headers: SCOUT, others by their key."""
+    return rule.upper() if rule == PAPERS else rule
 
 
 def _by_size(conditions: Iterable[Condition]) -> list[Condition]:
@@ -179,8 +200,8 @@ def _any_seed(source: str, seed: int) -> str:
     return folder + slash + re.sub(rf"(?<!\d){seed}(?!\d)", "{seed}", name, count=1)
 
 
-def group(runs: Iterable[Summary]) -> list[Block]:
-    """Sort runs into blocks and conditions. The same run twice is refused."""
+def group(runs: Iterable[Summary], chosen: str = "") -> list[Block]:
+    """Sort runs into blocks and conditions, to be compared with the ``chosen`` rule. The same run twice is refused."""
     blocks: dict[str, dict[str, list[Summary]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
         fields = identity(run.about)
@@ -191,7 +212,8 @@ def group(runs: Iterable[Summary]) -> list[Block]:
     names = block_labels([json.loads(key) for key in blocks], list(blocks))
     pairs = zip(blocks.items(), names, strict=True)
     return sorted(
-        (_block(json.loads(key), name, variants) for (key, variants), name in pairs), key=lambda block: block.label
+        (_block(json.loads(key), name, variants, chosen) for (key, variants), name in pairs),
+        key=lambda block: block.label,
     )
 
 
@@ -199,7 +221,7 @@ def _key(fields: dict[str, Any]) -> str:
     return json.dumps(fields, sort_keys=True, default=str)
 
 
-def _block(fields: dict[str, Any], label: str, runs_by_variant: dict[str, list[Summary]]) -> Block:
+def _block(fields: dict[str, Any], label: str, runs_by_variant: dict[str, list[Summary]], chosen: str) -> Block:
     variants = [json.loads(key) for key in runs_by_variant]
     schedule = default_schedule(next(iter(runs_by_variant.values()))[0].about)
     labels = distinct_labels([_condition_label(v, variants, schedule) for v in variants], list(runs_by_variant))
@@ -210,9 +232,10 @@ def _block(fields: dict[str, Any], label: str, runs_by_variant: dict[str, list[S
             if run.about.seed == twin.about.seed:
                 raise Refusal(f"{run.about.name} and {twin.about.name} {SAME[run.about.kind == 'log_dir']}")
         conditions.append(Condition(variant["rule"], name, ordered))
-    first = reference(sorted(conditions, key=lambda c: c.label))
-    conditions.sort(key=lambda c: (c is not first, c.rule != REFERENCE, c.label))
-    return Block(fields.get("setting", ""), label, fields, tuple(conditions))
+    conditions.sort(key=lambda c: c.label)
+    first = reference(conditions, chosen)
+    conditions.sort(key=lambda c: (c is not first, first is None or c.rule != first.rule))
+    return Block(fields.get("setting", ""), label, fields, tuple(conditions), chosen)
 
 
 def _condition_label(variant: dict[str, Any], variants: Sequence[dict[str, Any]], schedule: int | None) -> str:

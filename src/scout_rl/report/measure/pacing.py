@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.report.measure.stuck import has_model
 from scout_rl.report.read.run import RunRecord
 from scout_rl.report.read.statuses import window_statuses
 from scout_rl.rules import Status
@@ -60,7 +61,8 @@ class Pacing(NamedTuple):
     dispersion: dict[str, float]
     """IQR of the frontiers by group, mean over windows."""
     gathering: float | None
-    """Share of (window, context above the target) pairs with too few rollouts for a decision; None where unknown."""
+    """Share of (window, context above the target) pairs with too few rollouts for a decision; None where unknown,
+    or where no number of rollouts is asked for."""
 
 
 def success_between_contexts(run: RunRecord, group: NDArray[np.int64], rng: np.random.Generator) -> Difference:
@@ -149,7 +151,7 @@ def level_spread(frontier: NDArray[np.int8], group: NDArray[np.int64]) -> float:
 
 def gathering_share(run: RunRecord) -> float | None:
     """`Pacing.gathering` of a run."""
-    statuses = window_statuses(run)
+    statuses = None if has_model(run.about.rule) else window_statuses(run)
     if statuses is None or run.frontier is None:
         return None
     above = run.frontier > 0

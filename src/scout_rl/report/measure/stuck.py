@@ -68,7 +68,8 @@ def find_stuck(run: RunRecord) -> list[Stuck]:
     counted = cells(run)
     if run.frontier is None:
         return [stuck for x in range(run.about.n_contexts) if (stuck := _without_frontier(x, counted)) is not None]
-    contexts = (_with_frontier(run, x, counted) for x in range(run.about.n_contexts))
+    judge = _with_model if has_model(run.about.rule) else _with_frontier
+    contexts = (judge(run, x, counted) for x in range(run.about.n_contexts))
     return [stuck for stuck in contexts if stuck is not None]
 
 
@@ -117,6 +118,32 @@ def _with_frontier(run: RunRecord, x: int, counted: Cells) -> Stuck | None:
     if level == levels - 1 and recent[level] <= LOW:
         return Stuck(x, "fails at the easiest", rate)
     return Stuck(x, "undecided", f"{rate}, {recent[level]:.0%} of the last ten, no move for {since} windows")
+
+
+def _with_model(run: RunRecord, x: int, counted: Cells) -> Stuck | None:
+    """For a frontier that is read off a model: it need not be where the context trains, and may swing at its limit."""
+    assert run.frontier is not None
+    tried, won, recent = counted.tried[x], counted.won[x], counted.recent[x]
+    level, easiest = int(run.frontier[-1, x]), run.about.n_levels - 1
+    by_level = "; ".join(f"level {i}: {won[i]} of {tried[i]}" for i in range(len(tried)) if tried[i])
+    if not tried.any():
+        return Stuck(x, "no rollouts", "0 rollouts")
+    failing = (tried >= RECENT) & ~(recent > LOW)
+    if failing[easiest] and not (recent > LOW).any():
+        return Stuck(x, "fails at the easiest", by_level)
+    if failing[0] and (run.frontier[:, x] == 0).sum() >= RECENT:  # for a while, not for a moment
+        if level == 0:
+            return Stuck(x, "fails at the target", by_level)
+        first = run.about.first + int(np.argmax(run.frontier[:, x] == 0)) + 1
+        return Stuck(x, "lost the target", f"at level 0 in window {first}, at level {level} in the end; {by_level}")
+    if level > 0 and failing[level - 1] and won[level - 1] == 0:
+        return Stuck(x, "never succeeds", by_level)
+    return None
+
+
+def has_model(rule: str) -> bool:
+    """Whether the rule reads its frontier off a model of success: it needs no number of outcomes for a move."""
+    return rule in rules.RULES and not rules.RULES[rule].gate_constant
 
 
 def gate(run: RunRecord) -> int:

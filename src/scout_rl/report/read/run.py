@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.files.refusal import Refusal
+from scout_rl.records.made_with import BATCH, ENGINE, WIDTH
 from scout_rl.report.read.catalogue import KnownSetting
 
 UNKNOWN = "unknown"
@@ -59,9 +60,10 @@ class About:
 
     @property
     def machine(self) -> str:
-        """The GPU where there was one, else the processor."""
+        """The GPU where there was one, else the processor; and the width of a batch, whose runs share the time."""
         on = self.ran_on
-        return str(on.get("device" if on.get("backend") == "gpu" else "processor", UNKNOWN)).split(" Processor")[0]
+        name = str(on.get("device" if on.get("backend") == "gpu" else "processor", UNKNOWN)).split(" Processor")[0]
+        return f"{name} (batch of {on[WIDTH]})" if on.get(ENGINE) == BATCH else name
 
 
 class Moves(NamedTuple):

@@ -17,7 +17,7 @@ from scout_rl.report.read.run import RunRecord
 from scout_rl.rules import Status
 from scout_rl.rules.cells import Outcomes
 
-WORDS = tuple(status.name.lower() for status in sorted(Status))
+WORDS = tuple(status.word for status in sorted(Status))
 
 
 def window_statuses(run: RunRecord) -> NDArray[np.int8] | None:
@@ -25,7 +25,7 @@ def window_statuses(run: RunRecord) -> NDArray[np.int8] | None:
 
     None where the rule has no frontier, needs what is not recorded, or does not reach the recorded frontiers.
     """
-    rule = _rule(run)
+    rule = recorded_rule(run)
     if rule is None or run.frontier is None:
         return None
     if run.about.rule == "group-frontier" and run.oracle_group is None:
@@ -45,7 +45,7 @@ def window_statuses(run: RunRecord) -> NDArray[np.int8] | None:
     return statuses
 
 
-def _rule(run: RunRecord) -> Any:
+def recorded_rule(run: RunRecord) -> Any:
     """The rule with its recorded constants; None if this version does not know it or it reads a signal."""
     try:
         rule = rules.make(run.about.rule, **run.about.config.get("constants", {}))

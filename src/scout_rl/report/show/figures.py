@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scout_rl.report.measure.comparison import Score, over_seeds
-from scout_rl.report.measure.conditions import Block, Condition, reference
+from scout_rl.report.measure.conditions import Block, Condition
 from scout_rl.report.show import figure_data as data
 
 INK = "#1b1f24"
 """Text and axes; the page replaces it by its own text colour."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7f7f7f")
-"""Okabe and Ito's, for colour-blind readers; the first is for SCOUT only."""
+"""Okabe and Ito's, for colour-blind readers; the first is for the reference only."""
 DASHES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (7, 3)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "d", "p")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
@@ -82,8 +82,8 @@ def draw_all(block: Block, scores: list[Score]) -> list[Figure]:
     if many:
         drawn += [_curves(block, styles, worst=True)]
     drawn += [_dots(block, scores, styles), _final(block)]
-    shown = reference(block.conditions) or next((c for c in block.conditions if c.runs[0].frontier_mean), None)
-    if shown is not None and shown.runs[0].frontier_mean:
+    shown = next((c for c in (block.reference, *block.conditions) if c is not None and c.runs[0].frontier_mean), None)
+    if shown is not None:
         drawn += [_bands(shown, "frontier_mean", "frontier", "mean frontier (0 = target)")]
         drawn += [_bands(shown, "dispersion", "dispersion", "IQR of frontiers in a group")]
     if many:
@@ -174,7 +174,7 @@ def _curves(block: Block, styles: dict[str, int], *, worst: bool) -> Figure:
     for band in data.learning_curves(block, worst=worst):
         i = styles[band.label]
         every = max(1, len(band.x) // 8)
-        on_top = {"linewidth": 1.6 if i else 2.4, "zorder": 2 if i else 3}  # SCOUT on top of the others
+        on_top = {"linewidth": 1.6 if i else 2.4, "zorder": 2 if i else 3}  # the reference on top of the others
         shaded = i == 0 or len(styles) <= MOST_BANDS
         _band(axes, band, look(i), (i % every, every), 1.0, shaded=shaded, **on_top)
     axes.set_ylim(-0.03, 1.03)

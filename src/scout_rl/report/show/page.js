@@ -178,7 +178,7 @@
     lines.push(`level ${v}${v === 0 ? " (target start)" : ""}`);
     const past = d.moves[x].filter((m) => m.window <= window), last = past[past.length - 1];
     const told_of = (m) => `${KINDS[m.kind]} from level ${m.from} to ${m.to}`;
-    const why = (m) => `${m.won} of the last ${m.known} rollouts from level ${m.from} succeeded (${m.evidence} so far)` + (m.kind === 2 ? "; neither clear, so a harder level is tried" : "");
+    const why = (m) => (m.known ? `${m.won} of the last ${m.known} rollouts from level ${m.from} succeeded (${m.evidence} so far)` : `no rollout of its own from level ${m.from} yet`) + (m.kind === 2 ? "; neither clear, so a harder level is tried" : "");
     if (last && last.window === window) lines.push(`event: ${told_of(last)}`, `reason: ${why(last)}`);
     else {
       lines.push(last ? `event: none; last ${told_of(last)} in window ${told.first + last.window + 1}` : "event: none yet");

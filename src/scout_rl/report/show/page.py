@@ -24,6 +24,10 @@ MEANING = {
     "advanced": "success was high",
     "retreated": "success was low",
     "probed": "stalled, so a harder level is tried",
+    "learning": "some level is neither too hard nor mastered",
+    "mastered": "the target start succeeds nearly always",
+    "too hard at the easiest level": "even the easiest level hardly ever succeeds",
+    "seldom drawn": "its last outcome is long ago: what is known of it is what the bank shows",
 }
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 

@@ -1,0 +1,334 @@
+"""Ability: one model of success for the whole bank; every outcome counts for all contexts, most for its own.
+
+**The model.** A rollout of context x from level l succeeds with the chance
+
+    P[x, l] = sigmoid(g[l] + d[x, l])
+
+``g`` is what the whole bank shows at a level, ``d`` how a context differs from it. Both change while the learner
+learns, so both are tracked by a Gaussian filter: ``g`` has a covariance ``C`` over the levels, every ``d[x]`` one
+variance ``v[x]``. Before any outcome ``C`` and ``v`` are the prior, ``K[k, l] = spread**|k - l|`` and
+``own_variance``.
+
+**A block of outcomes** (16, in order; see ``BLOCK``):
+
+1. What was known fades: ``C += drift_shared * K`` per outcome, and ``v += drift_own * own_variance / contexts``.
+   Neither exceeds its prior. Drift counts outcomes, so window sizes do not matter.
+2. Every outcome has the residual ``e = r - P`` and the information ``i = P * (1 - P)``. ``I[x]`` sums the
+   information of a context in the block. The shared part discounts both by ``1 + v[x] * I[x]``: where a context's own
+   offset may explain them, they say less about the bank.
+3. One Newton step each: ``C <- (1/C + diag(i per level))**-1`` and ``g += C @ (e per level)``;
+   ``v[x] <- v[x] / (1 + v[x] * I[x])`` and ``d[x] += v[x] * (e of x) @ K``. Steps and sizes are limited, so that
+   no stream of outcomes overflows. ``g`` is made non-decreasing toward easier levels.
+
+**Which cells.** ``M`` is P, moderated by ``v`` and made non-decreasing toward easier levels. A level is worth
+
+    u[l] = M * (1 - M) * (1 - t[l]) + step * F[l]
+
+``M * (1 - M)`` is learnability: outcomes that are known in advance teach nothing. ``F`` is the step from what works to
+what does not yet: ``M[l + 1] - M[l]``, with 1 beyond the easiest level, and at the target start what is mastered,
+``M[0]``. So a bank where nothing succeeds trains at the easiest level, one where everything does at the target start,
+and across a gap in the ladder both of its sides are trained. ``t[l]`` is near 1 where the next harder start works as
+well: then this level's part goes to that one. Levels are drawn in proportion to ``u**focus``, contexts in proportion to
+the learnability of what they would draw, with a uniform floor.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from scout_rl.rules.arrays import by_rows, count_kept, namespace, over_blocks, put, running_max, segment_sum
+from scout_rl.rules.cells import Array, Outcomes
+from scout_rl.rules.rule import Rule, Status, check_shape, limited
+from scout_rl.rules.statistics import Statistics, init_statistics, observe, tally
+from scout_rl.rules.unpaced import BETA
+
+BLOCK, MOST_BLOCKS = 16, 64
+"""Outcomes per step of the filter. A window of more than 1,024 has 64 blocks of equal size instead."""
+LIMIT = 6.0
+"""Bound of ``g`` and of ``d``, in logits."""
+SHARED_STEP, OWN_STEP = 1.0, 2.0
+"""The most that one block moves ``g`` and ``d``."""
+GUARD = 0.05
+"""Keeps two levels that both never succeed from counting as equally good."""
+FAIR, LOST = 0.0, -0.6
+"""The frontier advances to a level at this logit (chance 0.5), and leaves one below that (0.35)."""
+MASTERED, HOPELESS, LONG = 0.9, 0.1, 4
+"""Chance of a mastered target start and of a hopeless easiest level; mean gaps without an outcome that are long."""
+
+
+class AbilityState(NamedTuple):
+    """What the rule remembers: about 130 bytes per context at five levels."""
+
+    statistics: Statistics
+    shared: Array
+    """``g``, ``[..., levels]``."""
+    covariance: Array
+    """``C``, ``[..., levels, levels]``."""
+    own: Array
+    """``d``, ``[..., contexts, levels]``."""
+    variance: Array
+    """``v``, ``[..., contexts]``."""
+    level: Array
+    """``[..., contexts]``: the frontier, the hardest level with a fair chance."""
+    move: Array
+    """``[..., contexts]``: -1 where the last window advanced it, 1 where it retreated, else 0."""
+
+
+class _Filter(NamedTuple):
+    """What one block hands to the next, with all leading axes as one: ``runs``."""
+
+    shared: Array
+    covariance: Array
+    own: Array
+    """``[runs * contexts, levels]``."""
+    variance: Array
+    """``[runs * contexts]``, without this window's drift."""
+    drift: Array
+    """``[runs]``: what this window's outcomes have added to every variance so far."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ability(Rule):
+    """A filtered logistic model of success; cells by how much they can teach. The module derives it."""
+
+    key: ClassVar[str] = "ability"
+
+    drift_shared: float = limited(1e-3, lambda x: 0 <= x <= 1, "drift_shared is {}, but must be in 0..1")
+    """Growth of the shared variance per outcome: it remembers about 80 outcomes."""
+    drift_own: float = limited(0.1, lambda x: 0 <= x <= 1, "drift_own is {}, but must be in 0..1")
+    """Growth of a context's variance per outcome that it gets on average, as a share of ``own_variance``."""
+    own_variance: float = limited(1.0, lambda x: 0 <= x <= 100, "own_variance is {}, but must be in 0..100")
+    """How much contexts differ, in squared logits; 0 turns the own part off."""
+    shared_variance: float = limited(1.0, lambda x: 0 <= x <= 100, "shared_variance is {}, but must be in 0..100")
+    """How little is known of the bank before any outcome; 0 turns the shared part off."""
+    spread: float = limited(0.6, lambda x: 0 <= x < 1, "spread is {}, but must be in 0..1, below 1")
+    """How much an outcome says about the neighbouring level."""
+    step: float = limited(0.3, lambda x: 0 <= x <= 10, "step is {}, but must be in 0..10")
+    """Weight of the step from what works to what does not, beside learnability (at most 0.25)."""
+    focus: float = limited(3.0, lambda x: 0 < x <= 20, "focus is {}, but must be above 0, at most 20")
+    """Power of a level's worth."""
+    eps: float = limited(0.1, lambda x: 0.01 <= x <= 1, "the floor eps is {}, but must be in 0.01..1")
+    """Uniform share of the contexts."""
+
+    def init(self, n_contexts: int, n_levels: int, oracle_group: Array | None = None) -> AbilityState:
+        """Chances from 0.27 at the target start to 0.73 at the easiest level. Labels are ignored."""
+        check_shape(n_contexts, n_levels)
+        return AbilityState(
+            init_statistics(n_contexts, n_levels),
+            np.linspace(-1.0, 1.0, n_levels),
+            self.shared_variance * _kernel(self.spread, n_levels),
+            np.zeros((n_contexts, n_levels)),
+            np.full(n_contexts, self.own_variance),
+            np.full(n_contexts, n_levels - 1, np.int8),
+            np.zeros(n_contexts, np.int8),
+        )
+
+    # -- which cells -----------------------------------------------------------------------------------------------
+
+    def distribution(self, state: AbilityState) -> Array:
+        """Levels by ``u**focus``, contexts by the learnability of what they would draw, then the floor."""
+        n = state.own.shape[-2]
+        p, worth = by_rows(self._levels, (state.own, state.variance), state.shared)
+        context = (1 - self.eps) / worth.sum(axis=-1, keepdims=True) * worth + self.eps / n
+        p *= context[..., None]
+        return p
+
+    def _levels(self, own: Array, variance: Array, shared: Array) -> tuple[Array, Array]:
+        """Per context: the distribution over levels, and the learnability of what it draws."""
+        xp, L = namespace(own), own.shape[-1] - 1
+        M = _rising(_moderated(shared, own, variance))
+        learnable = [m * (1 - m) for m in M]
+        worth: list[Any] = [None] * (L + 1)
+        climb = 1 - M[L]
+        for level in range(L, 0, -1):
+            ratio = M[level - 1] / (M[level] + GUARD)
+            t = ratio * ratio
+            worth[level] = (1 - t) * (learnable[level] + self.step * climb)
+            climb = t * climb + (M[level] - M[level - 1])
+        worth[0] = learnable[0] + self.step * (climb + M[0])
+        u = [_power(w, self.focus) for w in worth]
+        total = 1 / sum(u[1:], u[0])
+        q = [weight * total for weight in u]
+        return xp.stack(q, axis=-1), sum((a * b for a, b in zip(q, learnable, strict=True)), xp.zeros_like(total))
+
+    # -- the filter ------------------------------------------------------------------------------------------------
+
+    def update(self, state: AbilityState, outcomes: Outcomes) -> AbilityState:
+        """Filter the window's outcomes block by block, in order; then see where frontiers are."""
+        xp = namespace(state.own)
+        n, n_levels = state.own.shape[-2:]
+        lead = state.own.shape[:-2]
+        runs = int(np.prod(lead))
+        dtype = state.own.dtype
+        start = _Filter(
+            state.shared.reshape(runs, n_levels),
+            state.covariance.reshape(runs, n_levels, n_levels),
+            state.own.reshape(runs * n, n_levels).copy(),
+            state.variance.reshape(runs * n).copy(),
+            xp.zeros(runs, dtype),
+        )
+        end = over_blocks(lambda carry, block: self._block(carry, block, n), start, _blocks(outcomes, runs))
+        spread = xp.repeat(end.drift, n) if runs > 1 else end.drift
+        variance = xp.minimum(self.own_variance, end.variance + spread).reshape(state.variance.shape)
+        shared, own = end.shared.reshape(state.shared.shape), end.own.reshape(state.own.shape)
+        level, move = by_rows(_frontier, (own, state.level), shared)
+        return AbilityState(
+            observe(state.statistics, tally(outcomes, state.own.shape), outcomes.success, BETA),
+            shared,
+            end.covariance.reshape(state.covariance.shape),
+            own,
+            variance,
+            level,
+            move,
+        )
+
+    def _block(self, carry: _Filter, block: Any, n: int) -> _Filter:
+        """Steps 1 to 3 of the module's derivation."""
+        context, level, success, valid = block
+        xp, (runs, n_levels) = namespace(context), carry.shared.shape
+        dtype = carry.own.dtype
+        K = xp.asarray(_kernel(self.spread, n_levels), dtype)
+        count = valid.sum(axis=-1).astype(dtype)
+        drift = carry.drift + count * (self.drift_own * self.own_variance / n)
+        C = carry.covariance + (self.drift_shared * self.shared_variance * count)[:, None, None] * K
+        largest = C.diagonal(axis1=-2, axis2=-1).max(axis=-1)
+        C = C * xp.minimum(1.0, self.shared_variance / xp.maximum(largest, 1e-30))[:, None, None]
+
+        # The block's outcomes, sorted by context; on NumPy without the invalid ones.
+        row = xp.where(valid, xp.arange(runs)[:, None] * n + context, runs * n).reshape(-1)
+        order = row.argsort(stable=True)
+        row = row[order]
+        size = count_kept(row, runs * n)
+        row, order = row[:size], order[:size]
+        run = order // context.shape[-1]
+        level, seen = level.reshape(-1)[order], valid.reshape(-1)[order]
+        g, d = carry.shared[run, level], carry.own[row, level]
+        P = _sigmoid(g + d)
+        e = (success.reshape(-1)[order] - P) * seen
+        i = P * (1 - P) * seen
+
+        first = row.searchsorted(row, side="left")  # the first outcome of the same context
+        v = xp.minimum(self.own_variance, carry.variance[row] + drift[run])
+        explained = 1 + v * segment_sum(i, first)[first]
+        at = run * n_levels + level
+        shape = runs, n_levels
+        residual = segment_sum(e / explained, at, runs * n_levels).reshape(shape)
+        information = segment_sum(i / explained, at, runs * n_levels).reshape(shape)
+        C = xp.linalg.solve(xp.asarray(_kernel(0.0, n_levels), dtype) + C * information[:, None, :], C)
+        shared = running_max(carry.shared + _bounded((C @ residual[..., None])[..., 0], SHARED_STEP))
+
+        gain = v / explained
+        per_context = segment_sum(e, first * n_levels + level, size * n_levels).reshape(size, n_levels)
+        move = _bounded(gain[:, None] * (per_context @ K)[first], OWN_STEP)
+        own = put(carry.own, row, _bounded(carry.own[row] + move, LIMIT))
+        variance = put(carry.variance, row, gain - drift[run])
+        return _Filter(_bounded(shared, LIMIT), C, own, variance, drift)
+
+    # -- what users see --------------------------------------------------------------------------------------------
+
+    def chance(self, state: AbilityState) -> tuple[Array, Array]:
+        """The estimated success of every cell, and the standard error of its logit: ``[..., contexts, levels]``."""
+        known = state.covariance.diagonal(axis1=-2, axis2=-1)[..., None, :] + state.variance[..., None]
+        return _sigmoid(state.shared[..., None, :] + state.own), namespace(known).sqrt(known)
+
+    def frontier(self, state: AbilityState) -> Array:
+        """The hardest level with a chance of a half; it is left again below 0.35."""
+        return state.level
+
+    def moved(self, state: AbilityState) -> Array:
+        """The last window's moves; they may be of several levels."""
+        return state.move
+
+    def status(self, state: AbilityState) -> Array:
+        """What the model says about every context."""
+        xp = namespace(state.own)
+        P = _rising(_moderated(state.shared, state.own, state.variance))
+        s = state.statistics
+        gap = (s.window * s.evidence.shape[-2])[..., None] / xp.maximum(s.evidence.sum(axis=(-2, -1)), 1)[..., None]
+        unseen = (s.window[..., None] - s.last.max(axis=-1) > LONG * gap) | (s.evidence.sum(axis=-1) == 0)
+        words = xp.where(unseen, int(Status.SELDOM_DRAWN), int(Status.LEARNING))
+        words = xp.where(P[-1] < HOPELESS, int(Status.TOO_HARD_AT_THE_EASIEST_LEVEL), words)
+        words = xp.where(P[0] > MASTERED, int(Status.MASTERED), words)
+        words = xp.where(state.move < 0, int(Status.ADVANCED), words)
+        return xp.where(state.move > 0, int(Status.RETREATED), words).astype(xp.int8)
+
+    def basis(self, state: AbilityState, context: Array, level: Array) -> tuple[Array, Array]:
+        """The estimated chance of these cells, and their outcomes so far."""
+        chance = _sigmoid(state.shared[level] + state.own[context, level])
+        return chance, state.statistics.evidence[context, level]
+
+
+@functools.cache
+def _kernel(spread: float, n_levels: int) -> Any:
+    """``K[k, l] = spread**|k - l|``."""
+    levels = np.arange(n_levels)
+    return spread ** np.abs(levels[:, None] - levels)
+
+
+def _sigmoid(logit: Array) -> Array:
+    return 1 / (1 + namespace(logit).exp(-logit))
+
+
+def _moderated(shared: Array, own: Array, variance: Array) -> Array:
+    """The mean chance over what is not known of a context: ``sigmoid(logit / sqrt(1 + pi * v / 8))``."""
+    certain = 1 / namespace(own).sqrt(1 + (np.pi / 8) * variance)
+    return _sigmoid((shared[..., None, :] + own) * certain[..., None])
+
+
+def _power(u: Array, focus: float) -> Array:
+    """``u**focus``; products and a root are several times as fast as a power."""
+    whole, rest = divmod(focus, 1)
+    if whole > 8 or rest not in (0, 0.5):
+        return u**focus
+    power = namespace(u).sqrt(u) if rest else 1.0
+    for _ in range(int(whole)):
+        power = power * u
+    return power
+
+
+def _blocks(outcomes: Outcomes, runs: int) -> tuple[Array, ...]:
+    """Context, level, success and validity, ``[blocks, runs, outcomes]``; valid outcomes first, in order."""
+    xp = namespace(outcomes.context)
+    columns = [c.reshape(runs, -1) for c in (outcomes.context, outcomes.level, outcomes.success, outcomes.valid)]
+    valid = columns[3]
+    if xp is not np or not valid.all():
+        order = (~valid).argsort(axis=-1, stable=True)
+        columns = [xp.take_along_axis(c, order, axis=-1) for c in columns]
+    n = valid.shape[-1]
+    size = max(1, min(BLOCK, n)) if n <= BLOCK * MOST_BLOCKS else -(-n // MOST_BLOCKS)
+    blocks = -(-n // size)
+    if blocks == 1 and size == n:
+        return tuple(c[None] for c in columns)
+    padding = [(0, 0), (0, blocks * size - n)]
+    return tuple(xp.moveaxis(xp.pad(c, padding).reshape(runs, blocks, size), 1, 0) for c in columns)
+
+
+def _rising(cells: Array) -> list[Array]:
+    """The levels of ``[..., contexts, levels]`` one by one, made non-decreasing toward easier ones.
+
+    A list of columns and not a running maximum: NumPy is slow along an axis of five.
+    """
+    columns = [cells[..., 0]]
+    for level in range(1, cells.shape[-1]):
+        columns.append(namespace(cells).maximum(columns[-1], cells[..., level]))
+    return columns
+
+
+def _frontier(own: Array, level: Array, shared: Array) -> tuple[Array, Array]:
+    """The new frontier, and its move: to the hardest level of a fair chance, or the hardest that is not lost."""
+    xp = namespace(own)
+    logits = _rising(shared[..., None, :] + own)[:-1]
+    fair = sum((z < FAIR for z in logits), xp.zeros_like(level))
+    kept = sum((z < LOST for z in logits), xp.zeros_like(level))
+    new = xp.minimum(xp.maximum(level, kept), fair).astype(level.dtype)
+    return new, xp.sign(new - level)
+
+
+def _bounded(x: Array, limit: float) -> Array:
+    """``x`` within ``-limit..limit``; NumPy's ``clip`` is five times as slow on small arrays."""
+    xp = namespace(x)
+    return xp.minimum(xp.maximum(x, -limit), limit)
