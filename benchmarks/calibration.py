@@ -6,7 +6,7 @@
 The records are of any rule: their outcomes are replayed in windows, and each outcome is predicted from the windows
 before it. The rival has no model: wins and losses per cell, discounted per outcome of the cell, with the best of four
 discounts per setting (chosen with the answer in hand, so in its favour). It prints log loss and Brier score per
-setting, and writes a reliability figure by level (`--figure`).
+setting, and writes a reliability figure by level, of the runs with five levels (`--figure`).
 """
 
 from __future__ import annotations
@@ -104,10 +104,12 @@ def main():
     parser.add_argument("--windows", type=int, default=0, help="the first windows of every run alone; 0: all")
     parser.add_argument("--figure", type=Path, help="write the reliability figure here")
     arguments = parser.parse_args()
-    by_setting = defaultdict(list)
+    by_setting, five = defaultdict(list), []
     for path in find(arguments.records):
         run = load(path)
         by_setting[run.about.setting].append(predictions(run, arguments.windows))
+        if run.about.n_levels == 5:
+            five.append(by_setting[run.about.setting][-1])
     columns = "setting", "runs", "outcomes", "log loss, ability", "Beta", "its discount", "Brier, ability", "Beta"
     print(f"| {' | '.join(columns)} |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
@@ -115,9 +117,9 @@ def main():
         s = score(np.concatenate(parts))
         numbers = [f"{s[key]:.3f}" for key in ("ability", "beta")] + [str(s["discount"])]
         numbers += [f"{s[key]:.3f}" for key in ("ability_brier", "beta_brier")]
-        print(f"| `{setting}` | {len(parts)} | {s['outcomes']:,} | {' | '.join(numbers)} |")
+        print(f"| {setting} | {len(parts)} | {s['outcomes']:,} | {' | '.join(numbers)} |")
     if arguments.figure:
-        draw(arguments.figure, reliability(np.concatenate([part for parts in by_setting.values() for part in parts])))
+        draw(arguments.figure, reliability(np.concatenate(five)))
 
 
 if __name__ == "__main__":

@@ -156,7 +156,7 @@ def test_calibration_of_recorded_outcomes(tmp_path, monkeypatch, capsys):
     calibration.main()
     row = capsys.readouterr().out.splitlines()[-1]
     _, setting, runs, outcomes, ability, beta, *_ = [cell.strip() for cell in row.split("|")]
-    assert (setting, runs, outcomes) == ("`doorkey-limited`", "1", "960")
+    assert (setting, runs, outcomes) == ("doorkey-limited", "1", "960")
     assert float(ability) < float(beta)
     assert figure.stat().st_size > 10_000
 

@@ -127,7 +127,7 @@ def _cancel_on_error(pool: ProcessPoolExecutor) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(cancel_futures=True)  # without waiting, Python may write into a closed pipe when it exits
         raise
 
 
