@@ -166,3 +166,14 @@ def test_log_loss_by_hand():
     from benchmarks.calibration import log_loss
 
     assert abs(log_loss(np.array([1, 0]), np.array([0.8, 0.8])) - 0.9163) < 1e-4
+
+
+def test_frozen_lake_in_short(monkeypatch, capsys):
+    pytest.importorskip("gymnasium")
+    from benchmarks import frozen_lake
+
+    monkeypatch.setattr(sys, "argv", ["frozen_lake", "--windows", "10", "--seeds", "1"])
+    frozen_lake.main()
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split()[0] for row in rows] == list(frozen_lake.RULES)
+    assert all(len(row.split()) == 11 for row in rows)
