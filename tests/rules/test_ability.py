@@ -63,15 +63,16 @@ class Reference:
             P = [1 / (1 + math.exp(-(self.g[k] + self.d[x][k]) / scale)) for k in range(L + 1)]
             M = [max(P[: k + 1]) for k in range(L + 1)]
             t = [0.0] + [(M[k - 1] / (M[k] + 0.05)) ** 2 for k in range(1, L + 1)]
-            arriving, F = 0.0, [0.0] * (L + 1)
+            around = [0.0, *M, 1.0]
+            passed, S = 0.0, [0.0] * (L + 1)
             for k in range(L, -1, -1):
-                mass = arriving + (M[k + 1] if k < L else 1.0) - M[k]
-                F[k], arriving = (1 - t[k]) * mass, t[k] * mass
-            F[0] += M[0]
-            u = [(M[k] * (1 - M[k]) * (1 - t[k]) + rule.step * F[k]) ** rule.focus for k in range(L + 1)]
+                slope = passed + around[k + 2] - around[k]
+                S[k], passed = (1 - t[k]) * slope, t[k] * slope
+            learned = [M[k] * (1 - M[k]) ** 2 for k in range(L + 1)]
+            u = [(learned[k] * (1 - t[k]) + rule.step * S[k]) ** rule.focus for k in range(L + 1)]
             q = [value / sum(u) for value in u]
             rows.append(q)
-            worth.append(sum(q[k] * M[k] * (1 - M[k]) for k in range(L + 1)))
+            worth.append((1 - M[0]) * sum(q[k] * learned[k] for k in range(L + 1)))
         share = [(1 - rule.eps) * w / sum(worth) + rule.eps / self.n for w in worth]
         return [[weight * value for value in q] for weight, q in zip(share, rows, strict=True)]
 

@@ -422,20 +422,20 @@ def test_antistall_of_the_gated_rules_needs_a_hopeful_rate():
 def test_ability():
     rule = rules.Ability()
     state = rule.update(rule.init(1, 2), outcomes([0], [1], [1]))
-    # Before: g = (-1, 1), C = K = [[1, .6], [.6, 1]], d = 0, v = 1. Drift cannot lift C and v above that.
-    # P = sigmoid(1) = .7311, e = .2689, i = .1966; the own part explains 1 + 1*.1966 = 1.1966.
-    # Shared: residual .2689/1.1966 = .2248, information .1966/1.1966 = .1643 at level 1.
-    # C loses K[:,1] K[1,:] * .1643/1.1643 = .1411 * [.6, 1]: C[:,1] = (.5153, .8589).
-    # g += C[:,1] * .2248 = (.1158, .1930).
-    np.testing.assert_allclose(state.covariance[:, 1], [0.5153, 0.8589], atol=1e-4)
-    np.testing.assert_allclose(state.shared, [-0.8842, 1.1930], atol=1e-4)
-    # Own: v = 1/1.1966 = .8357, d += .8357 * .2689 * (.6, 1) = (.1348, .2247).
-    np.testing.assert_allclose(state.variance, [0.8357], atol=1e-4)
-    np.testing.assert_allclose(state.own, [[0.1348, 0.2247]], atol=1e-4)
-    # Moderated by sqrt(1 + pi/8*.8357) = 1.1525: logits (-.6502, 1.2302), M = (.3430, .7738).
-    # t = (.3430/.8238)**2 = .1733. Level 1: (1 - .1733) * (.1750 + .3*(1 - .7738)) = .2008.
-    # Level 0: .2253 + .3*(.1733*.2262 + .7738 - .3430 + .3430) = .4692. Their ratio**3 is .0783.
-    np.testing.assert_allclose(rule.distribution(state), [[0.9274, 0.0726]], atol=1e-4)
+    # Before: g = (-1, 1), C = K = [[1, .6], [.6, 1]], d = 0, v = 2. Drift cannot lift C and v above that.
+    # P = sigmoid(1) = .7311, e = .2689, i = .1966; the own part explains 1 + 2*.1966 = 1.3932.
+    # Shared: residual .2689/1.3932 = .1930, information .1966/1.3932 = .1411 at level 1.
+    # C loses K[:,1] K[1,:] * .1411/1.1411 = .1237 * [.6, 1]: C[:,1] = (.5258, .8763).
+    # g += C[:,1] * .1930 = (.1015, .1692).
+    np.testing.assert_allclose(state.covariance[:, 1], [0.5258, 0.8763], atol=1e-4)
+    np.testing.assert_allclose(state.shared, [-0.8985, 1.1692], atol=1e-4)
+    # Own: v = 2/1.3932 = 1.4355, d += 1.4355 * .2689 * (.6, 1) = (.2316, .3861).
+    np.testing.assert_allclose(state.variance, [1.4355], atol=1e-4)
+    np.testing.assert_allclose(state.own, [[0.2316, 0.3861]], atol=1e-4)
+    # Moderated by sqrt(1 + pi/8*1.4355) = 1.2505: logits (-.5333, 1.2437), M = (.3698, .7762); M*(1 - M)**2 is
+    # (.1469, .0389). t = (.3698/.8262)**2 = .2003. Level 1: (1 - .2003) * (.0389 + .125*(1 - .3698)) = .0941.
+    # Level 0: .1469 + .125*(.2003*(1 - .3698) + .7762) = .2597. Their ratio**4 is .0172.
+    np.testing.assert_allclose(rule.distribution(state), [[0.9831, 0.0169]], atol=1e-4)
     # Level 1 is the hardest with a chance of a half; it was the frontier before, so nothing moved.
     assert rule.frontier(state).tolist() == [1]
     assert rule.moved(state).tolist() == [0]

@@ -20,16 +20,18 @@ variance ``v[x]``. Before any outcome ``C`` and ``v`` are the prior, ``K[k, l] =
    ``v[x] <- v[x] / (1 + v[x] * I[x])`` and ``d[x] += v[x] * (e of x) @ K``. Steps and sizes are limited, so that
    no stream of outcomes overflows. ``g`` is made non-decreasing toward easier levels.
 
-**Which cells.** ``M`` is P, moderated by ``v`` and made non-decreasing toward easier levels. A level is worth
+**Which cells.** ``M`` is P, moderated by ``v`` and made non-decreasing toward easier levels; it is 0 beyond the target
+start and 1 beyond the easiest level. A level is worth
 
-    u[l] = M * (1 - M) * (1 - t[l]) + step * F[l]
+    u[l] = M * (1 - M)**2 * (1 - t[l]) + step * S[l]
 
-``M * (1 - M)`` is learnability: outcomes that are known in advance teach nothing. ``F`` is the step from what works to
-what does not yet: ``M[l + 1] - M[l]``, with 1 beyond the easiest level, and at the target start what is mastered,
-``M[0]``. So a bank where nothing succeeds trains at the easiest level, one where everything does at the target start,
-and across a gap in the ladder both of its sides are trained. ``t[l]`` is near 1 where the next harder start works as
-well: then this level's part goes to that one. Levels are drawn in proportion to ``u**focus``, contexts in proportion to
-the learnability of what they would draw, with a uniform floor.
+``M * (1 - M)**2`` is the chance of a success that the learner is still likely to miss next time: outcomes that are known
+in advance teach nothing, and of two equals the harder start teaches more. ``S`` is the slope ``M[l + 1] - M[l - 1]``:
+it is high on both sides of the step from what works to what does not. So a bank where nothing succeeds trains at the
+easiest level, one where everything does at the target start, and a gap in the ladder is trained on both of its sides.
+``t[l]`` is near 1 where the next harder start works as well: then this level's part goes to that one. Levels are drawn
+in proportion to ``u**focus``, contexts in proportion to what they would learn, times what they still miss from the
+target start, ``1 - M[0]``, with a uniform floor.
 """
 
 from __future__ import annotations
@@ -101,15 +103,15 @@ class Ability(Rule):
     """Growth of the shared variance per outcome: it remembers about 80 outcomes."""
     drift_own: float = limited(0.1, lambda x: 0 <= x <= 1, "drift_own is {}, but must be in 0..1")
     """Growth of a context's variance per outcome that it gets on average, as a share of ``own_variance``."""
-    own_variance: float = limited(1.0, lambda x: 0 <= x <= 100, "own_variance is {}, but must be in 0..100")
+    own_variance: float = limited(2.0, lambda x: 0 <= x <= 100, "own_variance is {}, but must be in 0..100")
     """How much contexts differ, in squared logits; 0 turns the own part off."""
     shared_variance: float = limited(1.0, lambda x: 0 <= x <= 100, "shared_variance is {}, but must be in 0..100")
     """How little is known of the bank before any outcome; 0 turns the shared part off."""
     spread: float = limited(0.6, lambda x: 0 <= x < 1, "spread is {}, but must be in 0..1, below 1")
     """How much an outcome says about the neighbouring level."""
-    step: float = limited(0.3, lambda x: 0 <= x <= 10, "step is {}, but must be in 0..10")
-    """Weight of the step from what works to what does not, beside learnability (at most 0.25)."""
-    focus: float = limited(3.0, lambda x: 0 < x <= 20, "focus is {}, but must be above 0, at most 20")
+    step: float = limited(0.125, lambda x: 0 <= x <= 10, "step is {}, but must be in 0..10")
+    """Weight of the slope of success over the ladder, beside what can be learned (at most 0.15)."""
+    focus: float = limited(4.0, lambda x: 0 < x <= 20, "focus is {}, but must be above 0, at most 20")
     """Power of a level's worth."""
     eps: float = limited(0.1, lambda x: 0.01 <= x <= 1, "the floor eps is {}, but must be in 0.01..1")
     """Uniform share of the contexts."""
@@ -130,7 +132,7 @@ class Ability(Rule):
     # -- which cells -----------------------------------------------------------------------------------------------
 
     def distribution(self, state: AbilityState) -> Array:
-        """Levels by ``u**focus``, contexts by the learnability of what they would draw, then the floor."""
+        """Levels by ``u**focus``, contexts by what they would learn and still miss, then the floor."""
         n = state.own.shape[-2]
         p, worth = by_rows(self._levels, (state.own, state.variance), state.shared)
         context = (1 - self.eps) / worth.sum(axis=-1, keepdims=True) * worth + self.eps / n
@@ -138,22 +140,24 @@ class Ability(Rule):
         return p
 
     def _levels(self, own: Array, variance: Array, shared: Array) -> tuple[Array, Array]:
-        """Per context: the distribution over levels, and the learnability of what it draws."""
+        """Per context: the distribution over levels, and its weight among the contexts."""
         xp, L = namespace(own), own.shape[-1] - 1
         M = _rising(_moderated(shared, own, variance))
-        learnable = [m * (1 - m) for m in M]
-        worth: list[Any] = [None] * (L + 1)
-        climb = 1 - M[L]
+        missed = [1 - m for m in M]
+        learned = [m * n * n for m, n in zip(M, missed, strict=True)]
+        u: list[Any] = [None] * (L + 1)
+        passed: Any = 0.0
         for level in range(L, 0, -1):
             ratio = M[level - 1] / (M[level] + GUARD)
             t = ratio * ratio
-            worth[level] = (1 - t) * (learnable[level] + self.step * climb)
-            climb = t * climb + (M[level] - M[level - 1])
-        worth[0] = learnable[0] + self.step * (climb + M[0])
-        u = [_power(w, self.focus) for w in worth]
+            slope = passed + ((M[level + 1] if level < L else 1.0) - M[level - 1])
+            u[level] = _power((1 - t) * (learned[level] + self.step * slope), self.focus)
+            passed = t * slope
+        u[0] = _power(learned[0] + self.step * (passed + M[1]), self.focus)
         total = 1 / sum(u[1:], u[0])
         q = [weight * total for weight in u]
-        return xp.stack(q, axis=-1), sum((a * b for a, b in zip(q, learnable, strict=True)), xp.zeros_like(total))
+        weight = sum((a * b for a, b in zip(q, learned, strict=True)), xp.zeros_like(total)) * missed[0]
+        return xp.stack(q, axis=-1), weight
 
     # -- the filter ------------------------------------------------------------------------------------------------
 
