@@ -176,3 +176,30 @@ def test_every_printed_interval_has_ten_thousand_resamples():
     s.stratified_bootstrap(counted, [values, values], rng=s.generator())
     s.ratio_interval(values, values, values, counted, s.generator())
     assert shapes == [(3,), (10_000, 3)] * 3
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 9, 12])
+def test_the_sign_flip_test_is_every_change_of_sign(n):
+    values = np.random.default_rng(n).normal(0.4, 1, n).round(1)
+    sums = [
+        abs(sum(a * v for a, v in zip(signs, values, strict=True))) for signs in itertools.product((-1, 1), repeat=n)
+    ]
+    by_hand = np.mean([total >= abs(values.sum()) - 1e-9 for total in sums])
+    assert s.sign_flip_test(values) == pytest.approx(by_hand)
+
+
+def test_the_sign_flip_test_at_its_ends():
+    assert s.sign_flip_test(np.zeros(6)) == 1
+    assert s.sign_flip_test(np.array([])) == 1
+    assert s.sign_flip_test(np.full(30, -0.3)) == pytest.approx(2 / 2**30)
+    with pytest.raises(ValueError, match="at most 40"):
+        s.sign_flip_test(np.ones(41))
+
+
+def test_the_mean_interval_is_students():
+    values = np.array([0.3, -0.1, 0.4, 0.2, 0.0, 0.1])
+    low, high = stats.t.interval(0.95, 5, loc=values.mean(), scale=stats.sem(values))
+    assert s.mean_interval(values) == pytest.approx((values.mean(), low, high), rel=1e-4)
+    for freedom, quantile in enumerate(s.T_975, 1):
+        assert quantile == pytest.approx(stats.t.ppf(0.975, freedom), abs=1e-4)
+    assert not s.mean_interval(np.array([1.0, 2.0])).bounded

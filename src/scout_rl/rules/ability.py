@@ -25,10 +25,10 @@ start and 1 beyond the easiest level. A level is worth
 
     u[l] = M * (1 - M)**2 * (1 - t[l]) + step * S[l]
 
-``M * (1 - M)**2`` is the chance of a success that the learner is still likely to miss next time: outcomes that are known
-in advance teach nothing, and of two equals the harder start teaches more. ``S`` is the slope ``M[l + 1] - M[l - 1]``:
-it is high on both sides of the step from what works to what does not. So a bank where nothing succeeds trains at the
-easiest level, one where everything does at the target start, and a gap in the ladder is trained on both of its sides.
+``M * (1 - M)**2`` is what a success can teach: it must come, and it must be news. Of two equals the harder start
+teaches more. ``S`` is the slope ``M[l + 1] - M[l - 1]``: it is high on both sides of the step from what works to what
+does not. So a bank where nothing succeeds trains at the easiest level, one where everything does at the target start,
+and a gap in the ladder is trained on both of its sides.
 ``t[l]`` is near 1 where the next harder start works as well: then this level's part goes to that one. Levels are drawn
 in proportion to ``u**focus``, contexts in proportion to what they would learn, times what they still miss from the
 target start, ``1 - M[0]``, with a uniform floor.

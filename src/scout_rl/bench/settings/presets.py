@@ -49,7 +49,7 @@ def preset_constants(setting: Setting, algorithm: str, preset: str) -> dict[str,
     if preset not in PRESETS:
         raise Refusal(f"there is no preset {preset!r}; there are {', '.join(PRESETS)}")
     table = PRESETS[preset]
-    key = setting.key.removesuffix("-small")
+    key = setting.key.partition("@")[0].removesuffix("-small")
     constants = {**table.get(setting.family, {}), **table.get(key, {})}
     if algorithm == "contrastive":
         constants = {name: value for name, value in constants.items() if name not in _OF_CRITICS}

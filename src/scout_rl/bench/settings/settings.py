@@ -194,8 +194,12 @@ SETTINGS: dict[str, Setting] = {setting.key: setting for setting in _TABLE}
 
 
 def setting(key: str) -> Setting:
-    """The setting of that key; a ``ValueError`` lists the keys if there is none."""
-    try:
-        return SETTINGS[key]
-    except KeyError:
-        raise Refusal(f"no setting {key!r}; the settings are {', '.join(sorted(SETTINGS))}") from None
+    """The setting of that key; ``KEY@N`` is the same on the contexts of bank seed N. An unknown key is refused."""
+    name, at, number = key.partition("@")
+    if name not in SETTINGS:
+        raise Refusal(f"no setting {name!r}; the settings are {', '.join(sorted(SETTINGS))}")
+    if not at:
+        return SETTINGS[name]
+    if not (number.isdecimal() and number == str(int(number)) and int(number) > 0):
+        raise Refusal(f"no bank {number!r} of {name!r}: after the @ stands the bank's seed, 1 or more (0 is {name!r})")
+    return replace(SETTINGS[name], key=key, bank_seed=int(number))

@@ -21,6 +21,14 @@ FEWEST = 3
 SEED = 0
 """Seeds the generator of every printed interval, so that tables are reproducible."""
 
+MOST_FLIPS = 40
+"""Differences of an exact sign-flip test: a million sums per half."""
+T_975 = (
+    *(12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281),
+    *(2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860),
+)
+"""0.975 quantiles of Student's t, by degrees of freedom from 1; more take the last, which is wider."""
+
 
 class Interval(NamedTuple):
     """A point estimate and its 95% interval; the bounds are NaN where there are too few seeds."""
@@ -72,6 +80,40 @@ def sign_test(differences: Floats) -> float:
     if n == 0:
         return 1.0
     return min(1.0, 2.0 * sum(math.comb(n, i) for i in range(k + 1)) / float(2**n))
+
+
+def sign_flip_test(differences: Floats) -> float:
+    """Exact two-sided p-value of the mean under all 2**n changes of sign; n is at most 40.
+
+    The sums of one half of the differences are sorted, and searched for every sum of the other half.
+    """
+    differences = np.asarray(differences, float)
+    if differences.size == 0:
+        return 1.0
+    if differences.size > MOST_FLIPS:
+        raise ValueError(f"an exact test of {differences.size} differences is too long: at most {MOST_FLIPS}")
+    halves = differences[::2], differences[1::2]
+    first, second = (np.array([0.0]), np.array([0.0]))
+    for value in halves[0]:
+        first = np.concatenate([first - value, first + value])
+    for value in halves[1]:
+        second = np.concatenate([second - value, second + value])
+    second.sort()
+    least = abs(differences.sum()) * (1 - 1e-12) - 1e-12
+    above = second.size - second.searchsorted(least - first, side="left")
+    below = second.searchsorted(-least - first, side="right")
+    extreme = np.minimum(above + below, second.size).sum()  # with a sum of 0 every change of sign is both
+    return float(extreme) / 2.0**differences.size
+
+
+def mean_interval(values: Floats) -> Interval:
+    """The mean with Student's 95% interval; too few values have no bounds."""
+    values = np.asarray(values, float)
+    n, mean = values.size, float(values.mean())
+    if n < FEWEST:
+        return Interval(mean, math.nan, math.nan)
+    half = T_975[min(n - 1, len(T_975)) - 1] * float(values.std(ddof=1)) / math.sqrt(n)
+    return Interval(mean, mean - half, mean + half)
 
 
 def paired(
