@@ -89,7 +89,7 @@ def test_the_table_as_printed(block, block_scores):
     assert "Missing seeds: random 105." in table.notes
     assert all(cell for row in table.rows for cell in row)
     training = mechanism_table(block)
-    assert training.column("reversals a context") == ["0.00", "–", "–"]
+    assert training.column("reversals per context") == ["0.00", "–", "–"]
     assert training.column("level 0") == ["51%", "100%", "100%"]
     assert training.column("million steps") == ["0.12"] * 3
     assert training.column("minutes") == ["1.00"] * 3

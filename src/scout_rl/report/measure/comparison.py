@@ -171,7 +171,7 @@ def mechanism_table(block: Block) -> Table:
     levels = max(run.about.n_levels for c in block.conditions for run in c.runs)
     names = list(next((run.dispersion for c in block.conditions for run in c.runs if run.dispersion), {}))
     header = ["rule", "n", *(f"level {i}" for i in range(levels)), *(f"dispersion {g}" for g in names)]
-    header += ["reversals a context", "frontiers at 0", "million steps", "minutes"]
+    header += ["reversals per context", "frontiers at 0", "million steps", "minutes"]
     from_policies = any(run.about.bootstrap_fraction is not None for c in block.conditions for run in c.runs)
     header += ["bootstrap fraction"] * from_policies
     rows = [_mechanism_row(block, c, levels, names)[: len(header)] for c in block.conditions]

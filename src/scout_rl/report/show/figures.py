@@ -88,11 +88,11 @@ def draw_all(block: Block, scores: list[Score]) -> list[Figure]:
         drawn += [_bands(shown, "dispersion", "dispersion", "IQR of frontiers in a group")]
     if many:
         points = [(s.condition.label, s.auc, s.worst_auc) for s in scores]
-        drawn += [_points(points, styles, "masking", "AUC, all contexts", "What the average hides: a point a seed.")]
+        drawn += [_points(points, styles, "masking", "AUC, all contexts", "What the average hides")]
     turning = [(s, [run.reversals for run in s.condition.runs if run.reversals is not None]) for s in scores]
     turns = [(s.condition.label, np.array(n), s.worst_auc) for s, n in turning if len(n) == len(s.worst_auc)]
     if len(turns) > 1:
-        drawn += [_points(turns, styles, "reversals", "reversals a context", "Reversals of direction: a point a seed.")]
+        drawn += [_points(turns, styles, "reversals", "reversals per context", "Reversals of direction")]
     return drawn
 
 
@@ -292,4 +292,4 @@ def _points(
     axes.set_xlim(left=-0.02 * max(1e-3, axes.get_xlim()[1]))
     _label(axes, x, "worst-group AUC")
     _legend(figure, axes)
-    return Figure(name, f"{caption} Large markers: medians.", figure)
+    return Figure(name, f"{caption}: one point per seed. Large markers: medians.", figure)
