@@ -1,5 +1,6 @@
 """Records of the rule `ability`, from the log_dir to the picture, the page, the diagnosis, and the docs' commands."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -11,9 +12,15 @@ from scout_rl import Curriculum, rules
 from scout_rl.cli import main
 from scout_rl.report.build import report
 from scout_rl.report.diagnose import diagnose
+from scout_rl.report.measure.comparison import mechanism_table, scores
+from scout_rl.report.measure.conditions import group, with_names
+from scout_rl.report.measure.metrics import summarise
+from scout_rl.report.measure.solving import solving_table
 from scout_rl.report.measure.stuck import has_model
-from scout_rl.report.read.runs import load
+from scout_rl.report.read.runs import find, load
 from scout_rl.report.read.statuses import WORDS, window_statuses
+from scout_rl.report.show.figure_data import level_shares, training_groups
+from scout_rl.report.show.figures import draw_all
 from scout_rl.report.show.page import MEANING
 from scout_rl.rules.cells import Cells
 from scout_rl.simulate.model import init_skill, practise, success_chance
@@ -64,6 +71,55 @@ def test_its_moves_and_words_are_read_again(runs):
 def test_the_picture(runs):
     assert main(["picture", str(runs / "results/ability")]) == 0
     assert (runs / "results/ability/frontier.png").stat().st_size > 20_000
+
+
+def test_where_training_happened_is_where_rollouts_started(runs):
+    """Not where frontiers were: these are read off the model. Counted again from the rows that the loop wrote."""
+    run = load(runs / "results/ability")
+    rows = [json.loads(line) for line in (runs / "results/ability/windows.jsonl").read_text().splitlines()]
+    count = np.array([np.bincount(row["level"], minlength=5) for row in rows])
+    (block,) = group(with_names([summarise(load(runs / "results" / name)) for name in ("ability", "random")]))
+    table = mechanism_table(block)
+    shares = count.sum(axis=0) / count.sum()
+    assert [table.column(f"level {i}")[0] for i in range(5)] == [f"{share:.0%}" for share in shares]
+    assert abs(shares - np.bincount(run.frontier.ravel(), minlength=5) / run.frontier.size).max() > 0.05
+    assert "Under ability a frontier is what the model expects to succeed, not where rollouts start." in table.notes[0]
+    assert "--groups" in table.notes[1]
+
+    x, drawn = level_shares(block.conditions[0], "all")  # two windows per column
+    assert (x[0], x[1], x[-1]) == (0, 1, 60)
+    assert drawn[1] == pytest.approx(count[:2].sum(axis=0) / 1024)
+    assert drawn[-1] == pytest.approx(count[-2:].sum(axis=0) / 1024)
+    figures = {figure.name: figure.caption for figure in draw_all(block, scores(block))}
+    assert figures["levels"].startswith("Where each rule trains: rollouts by the level that they start from")
+    assert figures["frontier"].startswith("Mean frontier under ability")
+    assert figures["frontier"].endswith("not where rollouts start.")
+
+
+def test_own_loops_have_no_empty_columns(runs):
+    """A log_dir knows no environment steps and no minutes."""
+    (block,) = group(with_names([summarise(load(runs / "results" / name)) for name in ("ability", "random")]))
+    assert solving_table(block).header == ["rule", "n", "got there", "did not (seeds)", "windows"]
+    assert mechanism_table(block).header[-2:] == ["reversals per context", "frontiers at 0"]
+
+
+def test_levels_of_labelled_groups_and_of_seeds_of_unlike_length(tmp_path):
+    for seed, windows in ((0, 60), (1, 90)):
+        trained(tmp_path / f"{seed}", rules.Ability(), windows=windows, seed=seed)
+    (tmp_path / "labels.json").write_text(json.dumps(LABELS))
+    labelled = [summarise(load(path, groups=tmp_path / "labels.json")) for path in find([tmp_path])]
+    (block,) = group(with_names(labelled))
+    assert training_groups(block) == ["low", "high"]
+    (low, high) = (level_shares(block.conditions[0], name) for name in ("low", "high"))
+    assert low.x[-1] == 60
+    assert low.share.sum(axis=1) == pytest.approx(1)
+    assert (low.share[:, 0] - high.share[:, 0]).max() > 0.3  # the low band is sooner at the target start
+    (plain,) = group(with_names([labelled[0], summarise(load(tmp_path / "1"))]))
+    assert training_groups(plain) == ["all"]
+    both = (labelled[0].rollouts["low"] + labelled[0].rollouts["high"])[0]
+    other = summarise(load(tmp_path / "1")).rollouts["all"][0]
+    expected = (both / both.sum() + other / other.sum()) / 2
+    assert level_shares(plain.conditions[0], "all").share[0] == pytest.approx(expected)
 
 
 def test_the_diagnosis(runs, capsys):

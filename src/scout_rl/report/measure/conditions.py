@@ -133,6 +133,11 @@ class Block:
         return str(self.fields.get("preset", TUNED))
 
     @property
+    def has_costs(self) -> bool:
+        """Whether any run recorded environment steps and wall time; anyone's ``log_dir`` has neither."""
+        return any(run.about.kind != "log_dir" for c in self.conditions for run in c.runs)
+
+    @property
     def size(self) -> int:
         """Number of runs."""
         return sum(len(condition.runs) for condition in self.conditions)
