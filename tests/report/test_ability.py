@@ -30,6 +30,7 @@ from tests.report.planted import play
 from tests.report.test_diagnose import planted
 
 PAGE = Path(__file__).parents[2] / "docs/report.md"
+ROWS = "document.getElementById('rows').textContent"
 LABELS = ["low"] * 28 + ["high"] * 12
 
 
@@ -134,7 +135,8 @@ def test_the_diagnosis(runs, capsys):
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt install chromium")
 def test_the_page_in_a_browser(runs, tmp_path):
     page = report([runs / "results"], tmp_path / "out")
-    frontier = load(runs / "results/ability").frontier
+    run = load(runs / "results/ability")
+    frontier, rollouts = run.frontier, run.rollouts
     browser = Browser(tmp_path / "profile")
     try:
         browser.open(page)
@@ -148,12 +150,31 @@ def test_the_page_in_a_browser(runs, tmp_path):
             seen.append(
                 browser.value("[...document.getElementById('tip').children].map((e) => e.textContent).join('|')")
             )
+        # the other view: rollouts, which do not all start from the frontier
+        assert not browser.value("document.getElementById('view').hidden")
+        assert "colour: frontier (rollouts start from other levels too)" in browser.value(ROWS)
+        browser.value("document.getElementById('view').value = 'trained'")
+        browser.value("document.getElementById('view').dispatchEvent(new Event('change'))")
+        browser.until(f"{ROWS}.includes('colour: mean level of rollouts')")
+        browser.press("ArrowRight")
+        trained = browser.value("document.getElementById('tip').innerText").splitlines()
+        browser.value("document.getElementById('next').click()")
+        browser.until("document.body.dataset.drawn.endsWith('random')")
+        assert browser.value("document.getElementById('view').hidden")
         assert browser.errors == []
     finally:
         browser.close()
+    (of_first,) = np.nonzero((rollouts.window == 1) & (rollouts.context == 0))
+    level, won = rollouts.level[of_first].mean(), rollouts.success[of_first].sum()
+    succeeded = f"{won} of {len(of_first)} rollouts succeeded in this window"
+    assert trained == ["window 2, context 0", f"level {level:.1f} on average", succeeded]
     for text in seen:
-        window, context, level = map(int, re.match(r"window (\d+), context (\d+).*?\|level (\d+)", text).groups())
+        numbers = re.match(r"window (\d+), context (\d+).*?\|frontier at level (\d+)", text).groups()
+        window, context, level = map(int, numbers)
         assert frontier[window - 1, context] == level
+    moves = [text for text in seen if re.search(r"\|event: (advance|retreat) from", text)]
+    assert moves
+    assert all("reason: the model's estimate changed; " in text for text in moves)
     assert any("reason: learning" in text or "reason: seldom drawn" in text for text in seen)
 
 

@@ -301,7 +301,7 @@ def _bands(condition: Condition, field: str, name: str, y: str) -> Figure:
     _label(axes, "window", y)
     _legend(figure, axes)
     what = {"frontier": "Mean frontier", "dispersion": "How far the frontiers of one group are apart"}[name]
-    note = f" {READ_OFF.format(condition.label)}" if has_model(condition.rule) else ""
+    note = f" {READ_OFF.format(condition.label)}" if name == "frontier" and has_model(condition.rule) else ""
     return Figure(name, f"{what} under {condition.label}, mean ± s.d. over seeds.{note}", figure)
 
 
