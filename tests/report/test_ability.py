@@ -126,8 +126,8 @@ def test_levels_of_labelled_groups_and_of_seeds_of_unlike_length(tmp_path):
 def test_the_diagnosis(runs, capsys):
     assert main(["diagnose", str(runs / "results/ability")]) == 0
     printed = capsys.readouterr().out
-    assert "ability): two paces; 12 contexts at -" in printed
-    assert "28 contexts at +" in printed
+    assert "The bank has two paces (the model's view" in printed
+    assert re.search(r"ability\): 12 contexts at -[\d.]+ \(\d+%\), 28 contexts at \+", printed)
     assert "waited for rollouts" not in printed  # no evidence gate
     assert "oscillates" not in printed
 
@@ -214,4 +214,4 @@ def test_the_commands_of_the_page(runs, tmp_path, monkeypatch, capsys):
         "random&#x27;s" in (tmp_path / "out/report/index.html").read_text()
         or "Δ random" in (tmp_path / "out/report/index.html").read_text()
     )
-    assert "The model's view" in capsys.readouterr().out
+    assert "the model's view" in capsys.readouterr().out
