@@ -268,7 +268,7 @@ def _levels(block: Block) -> Figure:
     from matplotlib import colormaps
 
     shown, groups, levels = block.conditions[:MOST_ROWS], data.training_groups(block), block.levels
-    figure, axes = _axes(0.85 + 0.72 * len(shown), len(shown), len(groups))
+    figure, axes = _axes(max(1.9, 0.85 + 0.72 * len(shown)), len(shown), len(groups))
     panels = np.reshape(axes, (len(shown), len(groups)))
     colours = colormaps["cividis_r"](np.linspace(0, 1, levels))  # the target start is the brightest, as in the map
     names = {0: "0 (target)", levels - 1: f"{levels - 1} (easiest)"}

@@ -61,7 +61,7 @@ def render(title: str, summary: str, parts: Sequence[Part], overall: Sequence[Ta
         sections.append(f'<section id="overall"><h2>Over all settings</h2>{tables}</section>\n')
         links.append(("overall", "all settings"))
     drawn = [entry for entry in entries if entry.about.windows]
-    links += [("frontiers", "frontiers")] * bool(drawn) + [("all-runs", "runs")]
+    links += [("frontiers", "frontiers")] * bool(drawn) + [("all-runs", "all runs")]
     nav = "".join(f'<a href="#{anchor}">{escape(label)}</a>' for anchor, label in links)
     return f"""<!doctype html>
 <html lang="en">
