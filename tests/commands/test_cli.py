@@ -78,6 +78,16 @@ def test_help():
     assert "Compare allocation rules" in out.stdout
 
 
+@pytest.mark.parametrize("command", ["report", "diagnose", "picture"])
+def test_the_help_of_what_looks_at_records_fits_80_columns(command, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80, out
+    assert "None" not in out
+
+
 @pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["campaign", "status", str(QUEUE)]])
 def test_a_reader_that_leaves_gets_no_traceback(words):
     """``scout ... | head -0``: with the pipe's other end closed before the first word, however much is buffered."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scout_rl import Curriculum, rules
-from scout_rl.curriculum.picture import context_order, heat_map, picture, success_by_window
+from scout_rl.curriculum.picture import _draw_moves, context_order, heat_map, level_shares, picture, success_by_window
 from scout_rl.records.tables import read_records
 from scout_rl.rules.cells import Event
 
@@ -65,6 +65,32 @@ def test_success_is_averaged_over_groups_of_windows(tmp_path):
     assert len(overall) == 3
 
 
+def test_rollouts_are_counted_by_the_level_that_they_start_from(tmp_path):
+    """Of `ability`, whose frontier is not where it trains."""
+    records = run(tmp_path, rules.Ability(), 5)
+    shares = level_shares(records, 2)
+    levels = records.windows[2]["level"] + records.windows[3]["level"]
+    assert shares[1] == pytest.approx(np.bincount(levels, minlength=5) / 32)
+    assert shares[2] == pytest.approx(np.bincount(records.windows[4]["level"], minlength=5) / 16)
+    assert len(set(levels)) > 1
+
+
+@pytest.mark.parametrize(("rule", "names"), [(rules.Ability(), 2), (rules.Scout(n_min=2, N_stale=1), 3)])
+def test_only_moves_that_happened_are_named(tmp_path, rule, names):
+    """`ability` never probes; SCOUT does where it stalls."""
+    from matplotlib.figure import Figure
+
+    curriculum = Curriculum(rule, 5, 5, log_dir=tmp_path, window=16)
+    rng = np.random.default_rng(0)
+    for _ in range(120):
+        cells = curriculum.assign(16)
+        curriculum.report(cells, rng.random(16) < 0.5)
+    axes = Figure().subplots()
+    _draw_moves(axes, read_records(tmp_path))
+    texts = [text.get_text().split(" (")[0] for text in axes.get_legend().get_texts()]
+    assert texts == ["advance", "retreat", "antistall"][:names]
+
+
 @pytest.mark.parametrize(("rule", "n"), [(rules.Scout(n_min=2), 5), (rules.Random(), 60), (rules.Scout(n_min=2), 60)])
 def test_it_draws(tmp_path, rule, n):
     run(tmp_path, rule, 60, n)
@@ -72,7 +98,7 @@ def test_it_draws(tmp_path, rule, n):
     from matplotlib.image import imread
 
     image = imread(out)
-    assert image.shape[:2] == (1200, 1500)
+    assert image.shape[:2] == (1380, 1500)
     assert len(np.unique(image.reshape(-1, image.shape[2]), axis=0)) > 20, "not an empty page"
 
 

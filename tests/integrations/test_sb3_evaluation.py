@@ -209,7 +209,7 @@ def test_evaluations_are_recorded_for_the_report(tmp_path):
         assert [len(row["outcomes"]) for row in rows] == [3] * len(callback.evaluations)
         assert [row["window"] for row in rows] == sorted({row["window"] for row in rows})
     assert main(["report", str(tmp_path / "rep"), "-o", str(tmp_path / "out")]) == 0
-    lines = (tmp_path / "out/tables/log-dir-success.csv").read_text().splitlines()
+    lines = (tmp_path / "out/tables/rep-success.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in lines] == ["rule", "always", "turns"]
 
 

@@ -248,6 +248,6 @@ def test_unfinished_runs_alone_are_in_no_table(folder, tmp_path):
 
 def test_tables_are_named_by_what_they_hold(log_dir, record, tmp_path):
     report([log_dir], tmp_path / "theirs")
-    assert tables_of(tmp_path / "theirs") == ["log-dir-training.md"]
+    assert tables_of(tmp_path / "theirs") == [f"{log_dir.name}-training.md"]
     report([record], tmp_path / "ours")
     assert tables_of(tmp_path / "ours") == ["planted-solving.md", "planted-success.md", "planted-training.md"]

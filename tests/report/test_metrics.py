@@ -49,10 +49,6 @@ def test_reversals_by_hand():
     assert m.reversals(context, kind, 4).tolist() == [2, 0, 0, 0]
 
 
-def test_time_at_level():
-    assert m.time_at_level(np.array([[2, 1], [0, 1]], np.int8), 4).tolist() == [0.25, 0.5, 0.25, 0]
-
-
 def test_retained_reproduces_the_papers_table():
     """tab:auto from its own columns: 1.21, 1.47, 1.05 (printed 1.06 from unrounded areas)."""
     assert m.retained([0.269], [0.225], [0.012]) == pytest.approx(1.21, abs=0.005)

@@ -15,9 +15,9 @@ from scout_rl.report.read.runs import find, load
 GROUPS = ["near"] * 10 + ["far"] * 10
 
 
-def loop(folder, speed, *, windows=40, rule=None, groups=GROUPS, **options):
+def loop(folder, speed, *, windows=40, rule=None, groups=GROUPS, n_contexts=6, **options):
     """A learner whose held-out success rises by ``speed`` of the contexts per window, near ones first."""
-    curriculum = Curriculum(rule or rules.Scout(), 6, 5, log_dir=folder, **options)
+    curriculum = Curriculum(rule or rules.Scout(), n_contexts, 5, log_dir=folder, **options)
     for window in range(windows + 1):
         if window % 10 == 0:
             curriculum.evaluation(np.arange(20) < speed * window, groups)
@@ -26,7 +26,7 @@ def loop(folder, speed, *, windows=40, rule=None, groups=GROUPS, **options):
             curriculum.report(cells, cells.level > 0)
 
 
-def table(out, name="log-dir-success.csv"):
+def table(out, name="rep-success.csv"):
     with (out / "tables" / name).open(newline="", encoding="utf-8") as file:
         return {row["rule"]: row for row in csv.DictReader(file)}
 
@@ -88,9 +88,35 @@ def test_other_held_out_contexts_are_another_comparison(tmp_path):
     loop(tmp_path / "b", 1.0, groups=None)
     blocks = group(with_names([summarise(load(path)) for path in find([tmp_path])]))
     assert [b.label for b in blocks] == [
-        "log_dir (held_out 20 contexts of all)",
-        "log_dir (held_out 20 contexts of near, far)",
+        "a (held out: 20 contexts of near, far)",
+        "b (held out: 20 contexts of all)",
     ]
+
+
+def test_other_sizes_are_another_comparison(tmp_path):
+    """Two of a kind under their folder's name, one alone under its own."""
+    loop(tmp_path / "rep/ppo", 1.0)
+    loop(tmp_path / "rep/sac", 0.5)
+    loop(tmp_path / "rep/large/3", 0.5, n_contexts=60)
+    blocks = group(with_names([summarise(load(path)) for path in find([tmp_path / "rep"])]))
+    assert [b.label for b in blocks] == ["large (60 contexts)", "rep (6 contexts)"]
+
+
+def test_a_section_has_the_name_of_its_runs(tmp_path):
+    """Given by name, by the folder of one run, of its seeds, or of several conditions; never `log_dir`."""
+    loop(tmp_path / "one", 1.0)
+    loop(tmp_path / "named/0", 1.0, name="my ppo")
+    for seed in (0, 1):
+        loop(tmp_path / f"seeds/{seed}", 1.0)
+    names = {"one": "one", "named": "my ppo", "seeds": "seeds", "seeds/0": "seeds", "": tmp_path.name}
+    for folder, label in names.items():
+        (block,) = group(with_names([summarise(load(path)) for path in find([tmp_path / folder])]))
+        assert block.label == label
+    assert main(["report", str(tmp_path / "one"), "-o", str(tmp_path / "out")]) == 0
+    page = (tmp_path / "out/index.html").read_text()
+    assert "<h2>one</h2>" in page
+    assert "log_dir" not in page.split("<script")[0]
+    assert "1 run, 1 comparison." in page
 
 
 @pytest.mark.parametrize(

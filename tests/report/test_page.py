@@ -173,14 +173,15 @@ def test_the_page_in_a_browser(browser, page, planted, tmp_path):
     window, level = int(run.moves.window[move]), int(run.moves.from_level[move])
     lines = over(browser, (window + 0.5) / 120, 4.5 / 12)
     assert lines[0] == f"window {window + 1}, context 4, near"
-    assert lines[1] == f"level {level - 1}"
+    assert lines[1] == f"frontier at level {level - 1}"
     assert lines[2] == f"event: advance from level {level} to {level - 1}"
     evidence, known, won = (column[move] for column in evidence_of_moves(run))
     assert lines[3] == f"reason: {won} of the last {known} rollouts from level {level} succeeded ({evidence} so far)"
 
     # and one in which it did not says why not, in the rule's own word
     lines = over(browser, 2.5 / 120, 4.5 / 12)
-    assert lines[1:] == ["level 4", "event: none yet", "reason: gathering, too few rollouts at this level yet"]
+    assert lines[1:3] == ["frontier at level 4", "event: none yet"]
+    assert lines[3:] == ["reason: gathering, too few rollouts at this level yet"]
 
     # keys
     browser.value("document.getElementById('heat').focus()")
@@ -234,7 +235,7 @@ def test_a_map_that_begins_in_the_middle_of_a_run(browser, tmp_path):
     for context in (1, 4):
         lines = over(browser, 0.5 / 40, (context + 0.5) / 6)
         assert lines[0] == f"window 51, context {context}"
-        assert lines[1] == ("level 4" if before[context] else "level 0 (target start)")
+        assert lines[1] == "frontier at " + ("level 4" if before[context] else "level 0 (target start)")
     assert over(browser, 39.5 / 40, 0.5 / 6)[0] == "window 90, context 0"
     assert browser.errors == []
 
@@ -275,7 +276,7 @@ def test_a_move_of_several_levels_in_a_browser(browser, tmp_path):
     browser.until("document.body.dataset.drawn")
     window = int(run.moves.window[0])
     lines = over(browser, (window + 0.5) / 40, 0.5)
-    assert lines[1:3] == ["level 10", "event: advance from level 14 to 10"]
+    assert lines[1:3] == ["frontier at level 10", "event: advance from level 14 to 10"]
     assert browser.errors == []
 
 

@@ -89,8 +89,8 @@ def test_the_table_as_printed(block, block_scores):
     assert "Missing seeds: random 105." in table.notes
     assert all(cell for row in table.rows for cell in row)
     training = mechanism_table(block)
-    assert training.column("reversals a context") == ["0.00", "–", "–"]
-    assert training.column("level 0") == ["51%", "100%", "100%"]
+    assert training.column("reversals per context") == ["0.00", "–", "–"]
+    assert training.column("level 0") == ["50%", "100%", "100%"]
     assert training.column("million steps") == ["0.12"] * 3
     assert training.column("minutes") == ["1.00"] * 3
     assert "bootstrap fraction" not in training.header  # no ladder is from policies
@@ -143,7 +143,7 @@ def test_the_figure_data(block, block_scores):
 
 def test_figures_are_the_same_each_time_and_tell_rules_apart_without_colour(block, block_scores, tmp_path):
     drawn = {figure.name: figure for figure in figures.draw_all(block, block_scores)}
-    assert set(drawn) == {"curves", "worst-curves", "worst-auc", "final", "frontier", "dispersion", "masking"}
+    assert set(drawn) == {"curves", "worst-curves", "worst-auc", "final", "levels", "frontier", "dispersion", "masking"}
     again = {figure.name: figure for figure in figures.draw_all(block, block_scores)}
     assert drawn["curves"].svg == again["curves"].svg
     lines = drawn["curves"].drawn.axes[0].get_lines()

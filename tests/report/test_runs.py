@@ -177,13 +177,17 @@ def test_group_labels_are_the_records_own(folder, tmp_path):
 
 
 def test_a_planted_frontier_summarised(tmp_path):
-    """Contexts 0-4 step every 10 windows, 5-9 every 20; the shares follow by counting."""
+    """Contexts 0-4 step every 10 windows, 5-9 every 20."""
     every = np.repeat([10, 20], 5)
     frontier = staircase(120, 10, every=every)
     path = write_compact(tmp_path / "x.npz", config(), {"all": curve(60, at=range(0, 121, 20))}, frontier=frontier)
     summary = summarise(load_labelled(path, (("fast", "slow"), np.repeat([0, 1], 5))))
-    # fast: 9 windows at level 4, 10 at 3, 2 and 1, then 81 at 0; slow: 19, 20, 20, 20, 41
-    assert summary.level_share.tolist() == pytest.approx(np.array([81 + 41, 30, 30, 30, 28]) / 240)
+    rollouts = load(path).rollouts
+    assert summary.level_share.tolist() == pytest.approx(np.bincount(rollouts.level, minlength=5) / (120 * 4))
+    # three windows per column: the fast ones leave level 4 after window 10, in the fourth column
+    assert summary.rollouts["fast"].shape == (40, 5)
+    assert not summary.rollouts["fast"][:3, :4].any()
+    assert (summary.rollouts["fast"] + summary.rollouts["slow"]).sum(axis=1).tolist() == [12] * 40
     assert summary.reversals == 0
     assert summary.at_target == 1
     assert summary.frontier_mean["fast"][10] == 3

@@ -32,9 +32,12 @@ def verify_codec(
 
 
 def picture(
-    log_dir: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="LOG_DIR")], /, *, out: Path | None = None
+    log_dir: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="LOG_DIR")],
+    /,
+    *,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="PATH", help_behavior_hint="")] = None,
 ) -> int:
-    """Draw the frontiers, moves and training success of a log_dir or a run folder.
+    """Draw the frontiers, starts, success and moves of a log_dir or a run folder.
 
     Args:
         log_dir: Where a curriculum or a run wrote its records.

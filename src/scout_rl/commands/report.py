@@ -11,9 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from scout_rl.files.refusal import Refusal
 
-Records = Annotated[
-    tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUNS [RUNS ...]", help_behavior_hint="")
-]
+Records = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUNS...", help_behavior_hint="")]
+Labels = Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
 
 
 def report(
@@ -21,15 +20,15 @@ def report(
     /,
     *,
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("out/report"),
-    groups: Path | None = None,
-    reference: Annotated[str | None, tyro.conf.arg(metavar="KEY")] = None,
+    groups: Labels = None,
+    reference: Annotated[str | None, tyro.conf.arg(metavar="KEY", help_behavior_hint="")] = None,
 ) -> int:
     """Tables, figures and one page from any records; opens without a network.
 
     Args:
         runs: Run folders, compact records, a Curriculum's log_dir, or folders that hold such.
         out: Folder for index.html, tables/ (Markdown, LaTeX, CSV) and figures/ (SVG, PNG).
-        groups: JSON list with a group name for every training context, for records that are not of our settings.
+        groups: JSON list with a group name for every training context, for records that do not say it.
         reference: Rule that the others are compared with. Where none is named: ability, else scout, else the first.
     """
     _require_matplotlib()
@@ -55,12 +54,12 @@ def report(
     return 0
 
 
-def diagnose(runs: Records, /, *, groups: Path | None = None) -> int:
-    """Say whether contexts needed different paces, whether less would have been enough, and which are stuck and why.
+def diagnose(runs: Records, /, *, groups: Labels = None) -> int:
+    """Say whether contexts needed different paces, and which are stuck and why.
 
     Args:
         runs: Run folders, compact records, a Curriculum's log_dir, or folders that hold such.
-        groups: JSON list with a group name for every training context, for records that are not of our settings.
+        groups: JSON list with a group name for every training context, for records that do not say it.
     """
     from scout_rl.report.diagnose import diagnose as judge
     from scout_rl.report.read.runs import find, load

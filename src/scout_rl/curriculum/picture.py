@@ -1,4 +1,4 @@
-"""A picture of a run's records: the frontier heat map, the moves, and success by level.
+"""A picture of a run's records: the frontier heat map, where rollouts started, their success, and the moves.
 
 It works on the records of any loop (``Curriculum(..., log_dir=...)``).
 """
@@ -34,11 +34,12 @@ def picture(log_dir: str | os.PathLike[str], out: str | os.PathLike[str] | None 
     records = read_records(log_dir)
     require(len(records.windows) > 0, f"{log_dir} holds no closed window yet: there is nothing to draw")
     out = Path(log_dir) / "frontier.png" if out is None else Path(out)
-    figure = Figure(figsize=(10, 8), layout="constrained")
+    figure = Figure(figsize=(10, 9.2), layout="constrained")
     FigureCanvasAgg(figure)
-    heights = [4, 1.6] if records.frontier is None else [4, 1.6, 1]
-    heat, success, *moves = figure.subplots(len(heights), 1, height_ratios=heights, sharex=True)
+    heights = [4, 1.2, 1.6] if records.frontier is None else [4, 1.2, 1.6, 1]
+    heat, starts, success, *moves = figure.subplots(len(heights), 1, height_ratios=heights, sharex=True)
     _draw_frontiers(figure, heat, records)
+    _draw_starts(starts, records)
     _draw_success(success, records)
     if moves:
         _draw_moves(moves[0], records)
@@ -92,6 +93,14 @@ def success_by_window(records: Records, width: int) -> tuple[NDArray[np.float64]
     return overall, at_target
 
 
+def level_shares(records: Records, width: int) -> NDArray[np.float64]:
+    """Return ``[groups, levels]``: share of the rollouts of ``width`` windows that started from each level."""
+    count = np.zeros((-(-len(records.windows) // width), int(records.config["n_levels"])))
+    for row, window in enumerate(records.windows):
+        np.add.at(count[row // width], window["level"], 1)
+    return np.asarray(count / np.maximum(1, count.sum(axis=1, keepdims=True)))
+
+
 def draw_levels(axes: Any, levels: NDArray[Any], n_levels: int, windows: tuple[float, float]) -> Any:
     """Draw ``levels`` [columns, contexts] (NaN: white) over these windows, one row per context; returns the image.
 
@@ -124,7 +133,7 @@ def _draw_frontiers(figure: Any, axes: Any, records: Records) -> None:
     if len(records.events) <= MOST_MARKED:
         _mark_moves(axes, records.events, order)
     if len(order) <= 40:  # room to name every context
-        axes.set_yticks(range(len(order)), [str(context) for context in order], fontsize=8)
+        axes.set_yticks(range(len(order)), [str(context) for context in order], fontsize=7)
         axes.set_ylabel("context (furthest on top)")
     else:
         axes.set_yticks([])
@@ -150,12 +159,29 @@ def _draw_moves(axes: Any, records: Records) -> None:
     below = np.zeros(len(edges) - 1)
     for kind, (marker, colour) in MOVES.items():
         windows = [event.window for event in records.events if event.kind == kind]
+        if kind == "antistall" and not windows:
+            continue  # most rules do not probe
         count, _ = np.histogram(windows, edges)
         axes.bar(edges[:-1], count, width, below, align="edge", color=colour, edgecolor="white", linewidth=0.3)
         axes.scatter([], [], marker=marker, c=colour, label=f"{kind} ({len(windows)})")
         below += count
     axes.set_ylabel("moves" if width == 1 else f"moves in\n{width} windows")
     axes.legend(loc="upper left", bbox_to_anchor=(1.005, 1.05), frameon=False, handletextpad=0.2, borderaxespad=0)
+
+
+def _draw_starts(axes: Any, records: Records) -> None:
+    """Bars in the colours of the heat map, the target start at the bottom."""
+    from matplotlib import colormaps
+
+    first, width = int(records.windows[0]["window"]), max(1, len(records.windows) // GROUPS)
+    shares = level_shares(records, width)
+    left = first - 0.5 + np.arange(len(shares)) * width
+    below = np.cumsum(shares, axis=1) - shares
+    colours = colormaps["cividis_r"].resampled(shares.shape[1])
+    for level, share in enumerate(shares.T):
+        axes.bar(left, share, width, below[:, level], align="edge", color=colours(level), linewidth=0)
+    axes.set_ylim(0, 1)
+    axes.set_ylabel("rollouts\nby level")
 
 
 def _draw_success(axes: Any, records: Records) -> None:

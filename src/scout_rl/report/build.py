@@ -125,6 +125,10 @@ def _entries(maps: dict[str, HeatMap], blocks: Sequence[Block]) -> list[Entry]:
 def _summary(runs: Collection[Summary], blocks: Sequence[Block]) -> str:
     unfinished = sum(not run.about.finished for run in runs)
     hours = sum(run.about.seconds for run in runs) / 3600
-    text = f"{len(runs)} runs, {len(blocks)} comparisons"
+    text = f"{_counted(len(runs), 'run')}, {_counted(len(blocks), 'comparison')}"
     text += f", {hours:.1f} hours of training" if hours else ""
     return text + (f"; {unfinished} not finished and in no table." if unfinished else ".")
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"

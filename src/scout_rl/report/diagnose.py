@@ -32,13 +32,18 @@ WAITING = 0.8
 """Share of time spent waiting for rollouts from which the evidence gate sets the pace."""
 
 VERDICTS = {
-    "global": "One schedule for all contexts would have been enough: contexts hardly need different paces.",
+    "global": "One schedule for all contexts would have been enough: it would hardly be off for any.",
     "group": "One frontier per group would have been enough, and one schedule for all would not.",
     "context": "Contexts need their own pace: one schedule for all, or one per group, would be far off for many.",
     "unlabelled": "One schedule for all contexts would be far off for many; whether groups would do cannot be said "
     "without labels (--groups).",
     "unknown": "Nothing can be said about pace: too few contexts or windows, or (almost) every rollout ends alike.",
 }
+BOTH = {
+    True: "Both hold: contexts differ in success at equal level, but not by enough to be levels apart.",
+    False: "Both hold: contexts differ little in success at equal level, and that adds up over time.",
+}
+"""Said where one schedule would do for several paces, or would not do for one."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +102,10 @@ class Diagnosis:
                 if pace.gathering >= WAITING
                 else f"{waited}, the rest for success."
             )
-        sentences += [self.paces.sentence] if self.paces is not None else []
+        if self.paces is not None:
+            sentences.append(self.paces.sentence)
+            if (self.verdict == "global") != (self.paces.number == 1):
+                sentences.append(BOTH[self.verdict == "global"])
         sentences.append("This is what the records of this one run show, not a run of the other schedule.")
         return sentences
 

@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from scout_rl.report.measure.conditions import Block, Condition, title
 from scout_rl.report.measure.metrics import SOLVED, Summary, common_window
 from scout_rl.report.measure.statistics import Paired, bootstrap, generator, holm, paired
+from scout_rl.report.measure.stuck import has_model
 from scout_rl.report.measure.tables import MISSING, Table, shown, shown_interval, shown_seeds
 
+READ_OFF = "Under {} a frontier is what the model expects to succeed, not where rollouts start."
+NO_LABELS = "The records do not say which training context is of which group: --groups names them."
 PAPER_METRICS = {"auc": "AUC", "worst_auc": "worst AUC", "final": "final", "worst_final": "worst final"}
 
 
@@ -167,23 +170,28 @@ def mean_sd(values: NDArray[np.float64]) -> str:
 
 
 def mechanism_table(block: Block) -> Table:
-    """One row per condition: time at each level, and the frontiers' dispersion, reversals and end."""
+    """One row per condition: rollouts from each level, and the frontiers' dispersion, reversals and end."""
     levels = max(run.about.n_levels for c in block.conditions for run in c.runs)
     names = list(next((run.dispersion for c in block.conditions for run in c.runs if run.dispersion), {}))
     header = ["rule", "n", *(f"level {i}" for i in range(levels)), *(f"dispersion {g}" for g in names)]
-    header += ["reversals a context", "frontiers at 0", "million steps", "minutes"]
+    header += ["reversals per context", "frontiers at 0", *["million steps", "minutes"] * block.has_costs]
     from_policies = any(run.about.bootstrap_fraction is not None for c in block.conditions for run in c.runs)
     header += ["bootstrap fraction"] * from_policies
     rows = [_mechanism_row(block, c, levels, names)[: len(header)] for c in block.conditions]
     note = (
-        "Level columns: share of time at that level (of windows x contexts under a frontier, of rollouts without one). "
-        "Dispersion: IQR of the frontiers within the group, mean over windows. All: mean over seeds."
+        "Level columns: share of rollouts that started there. Dispersion: IQR of the frontiers within the group, mean "
+        "over windows. Frontiers at 0: share of contexts whose frontier ends at the target start. All: mean over seeds."
     )
+    models = [c.label for c in block.conditions if has_model(c.rule) and c.runs[0].frontier_mean]
+    note += f" {READ_OFF.format(', '.join(models))}" if models else ""
     policy_note = (
         "Bootstrap fraction: share of contexts whose ladder needed more than a policy trained from the target start "
         "(n: runs that say it)."
     )
-    return Table(f"{block.label}: where training happened", header, rows, [note, *[policy_note] * from_policies])
+    first = block.conditions[0].runs[0]
+    unlabelled = len(first.groups) > 1 and list(first.rollouts) == ["all"]
+    notes = [note, *[NO_LABELS] * unlabelled, *[policy_note] * from_policies]
+    return Table(f"{block.label}: where training happened", header, rows, notes)
 
 
 def _mechanism_row(block: Block, condition: Condition, levels: int, names: Sequence[str]) -> list[str]:

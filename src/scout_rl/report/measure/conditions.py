@@ -133,6 +133,11 @@ class Block:
         return str(self.fields.get("preset", TUNED))
 
     @property
+    def has_costs(self) -> bool:
+        """Whether any run recorded environment steps and wall time; anyone's ``log_dir`` has neither."""
+        return any(run.about.kind != "log_dir" for c in self.conditions for run in c.runs)
+
+    @property
     def size(self) -> int:
         """Number of runs."""
         return sum(len(condition.runs) for condition in self.conditions)
@@ -209,12 +214,26 @@ def group(runs: Iterable[Summary], chosen: str = "") -> list[Block]:
         variant = {"rule": fields["rule"], "constants": fields.get("constants")}
         variant |= {"name": fields["name"]} if "name" in fields else {}
         blocks[_key(shared)][_key(variant)].append(run)
-    names = block_labels([json.loads(key) for key in blocks], list(blocks))
-    pairs = zip(blocks.items(), names, strict=True)
+    names = [_block_name([run.about for runs in variants.values() for run in runs]) for variants in blocks.values()]
+    labels = block_labels(names, [json.loads(key) for key in blocks], list(blocks))
+    pairs = zip(blocks.items(), labels, strict=True)
     return sorted(
-        (_block(json.loads(key), name, variants, chosen) for (key, variants), name in pairs),
+        (_block(json.loads(key), label, variants, chosen) for (key, variants), label in pairs),
         key=lambda block: block.label,
     )
+
+
+def _block_name(runs: Sequence[About]) -> str:
+    """The setting; of anyone's loops their common name, else the folder that holds them all."""
+    names = {run.config.get("name", "") for run in runs}
+    shared = names.pop() if len(names) == 1 else ""
+    folders = [_without_seed(Path(os.path.abspath(run.name))) for run in runs]
+    return runs[0].setting or shared or Path(os.path.commonpath(folders)).name or "own runs"
+
+
+def _without_seed(folder: Path) -> Path:
+    """A run's folder; its parent if it is a number, which is a seed."""
+    return folder.parent if folder.name.isdecimal() else folder
 
 
 def _key(fields: dict[str, Any]) -> str:
@@ -260,9 +279,8 @@ def with_names(runs: Sequence[Summary]) -> list[Summary]:
 
 
 def _with_name(run: Summary, folder: Path, root: str) -> Summary:
-    numbered = folder.name.isdecimal()
-    below = (folder.parent if numbered else folder).relative_to(root) if str(folder) != root else Path()
+    below = _without_seed(folder).relative_to(root) if str(folder) != root else Path()
     about = run.about
     name = about.config.get("name") or below.as_posix().removeprefix(".")
-    seed = int(folder.name) if numbered else about.seed
+    seed = int(folder.name) if folder.name.isdecimal() else about.seed
     return replace(run, about=replace(about, seed=seed, config={**about.config, "name": name, "seed": seed}))

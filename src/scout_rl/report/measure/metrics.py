@@ -23,6 +23,8 @@ REACHED, HELD = 0.9, 0.8
 """Windows to solve: the worst group reaches the first and stays at the second at the next two evaluations."""
 RETREAT = 1
 """Index into ``compact.KINDS``: the only kind of move toward easier starts."""
+COLUMNS = 40
+"""Rollouts per level are counted in at most this many columns of windows."""
 
 
 def common_window(curves: Iterable[NDArray[np.int64]]) -> tuple[int, int]:
@@ -78,9 +80,21 @@ def reversals(context: NDArray[np.int32], kind: NDArray[np.int8], n_contexts: in
     return np.bincount(who[1:][turns], minlength=n_contexts)
 
 
-def time_at_level(frontier: NDArray[np.int8], n_levels: int) -> Floats:
-    """Share of (window, context) pairs at each level."""
-    return np.bincount(frontier.reshape(-1), minlength=n_levels) / frontier.size
+def column_width(windows: int) -> int:
+    """Windows per column of `rollouts_by_level`."""
+    return -(-max(1, windows) // COLUMNS)
+
+
+def rollouts_by_level(run: RunRecord) -> dict[str, NDArray[np.int64]]:
+    """``[columns, levels]`` by group of training contexts: how many rollouts started there."""
+    width, levels = column_width(run.about.windows), run.about.n_levels
+    columns = -(-run.about.windows // width)
+    cell = run.rollouts.window.astype(np.int64) // width * levels + run.rollouts.level
+    counts = {}
+    for name, members in members_of(run).items():
+        of_group = np.isin(run.rollouts.context, members)
+        counts[name] = np.bincount(cell[of_group], minlength=columns * levels).reshape(columns, levels)
+    return counts
 
 
 def gradient_steps(learner: Mapping[str, Any], steps_at: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -117,8 +131,8 @@ class Summary:
     solved_updates: int | None
     solved_steps: int | None
     solved_seconds: float | None
-    level_share: Floats
-    """``[levels]``: of (window, context) pairs under a frontier, else of rollouts."""
+    rollouts: dict[str, NDArray[np.int64]]
+    """`rollouts_by_level` of the run."""
     frontier_mean: dict[str, NDArray[np.float32]]
     """``[windows]`` by group of training contexts; empty without a frontier."""
     dispersion: dict[str, NDArray[np.float32]]
@@ -138,6 +152,12 @@ class Summary:
         """The within-seed minimum over groups."""
         return min(float(curve[-1]) for curve in self.groups.values())
 
+    @property
+    def level_share(self) -> Floats:
+        """``[levels]``: share of all rollouts that started there."""
+        count = np.sum([counts.sum(axis=0) for counts in self.rollouts.values()], axis=0)
+        return np.asarray(count / max(1, count.sum()), np.float64)
+
     def auc(self, window: tuple[int, int]) -> float:
         """Over all held-out contexts."""
         return auc(self.at, self.held_out, window)
@@ -153,15 +173,11 @@ def summarise(run: RunRecord) -> Summary:
     window = None if when is None else int(run.evaluated_at[when])
     index = None if window is None else max(window - 1, 0)
     updates = gradient_steps(run.about.config.get("learner", {}), run.steps_at)
-    n, levels = run.about.n_contexts, run.about.n_levels
     means, spread = {}, {}
     if run.frontier is not None and len(run.frontier):
         for name, members in members_of(run).items():
             means[name] = run.frontier[:, members].mean(axis=1, dtype=np.float32)
             spread[name] = interquartile_range(run.frontier[:, members]).astype(np.float32)
-        share = time_at_level(run.frontier, levels)
-    else:
-        share = np.bincount(run.rollouts.level, minlength=levels) / max(1, len(run.rollouts.level))
     return Summary(
         about=run.about,
         at=run.evaluated_at,
@@ -171,10 +187,10 @@ def summarise(run: RunRecord) -> Summary:
         solved_updates=None if index is None or index >= len(updates) else int(updates[index]),
         solved_steps=None if index is None or index >= len(run.steps_at) else int(run.steps_at[index]),
         solved_seconds=None if index is None or index >= len(run.seconds_at) else float(run.seconds_at[index]),
-        level_share=share,
+        rollouts=rollouts_by_level(run),
         frontier_mean=means,
         dispersion=spread,
-        reversals=float(reversals(run.moves.context, run.moves.kind, n).mean()) if means else None,
+        reversals=float(reversals(run.moves.context, run.moves.kind, run.about.n_contexts).mean()) if means else None,
         at_target=float((run.frontier[-1] == 0).mean()) if means and run.frontier is not None else None,
     )
 

@@ -18,22 +18,25 @@ LONGEST = 80
 """Most characters of a file name."""
 
 
-def block_labels(blocks: Sequence[dict[str, Any]], keys: Sequence[str]) -> list[str]:
-    """Per block: its setting, what is unusual, and what differs from blocks with the same `KIN` fields.
+def block_labels(names: Sequence[str], blocks: Sequence[dict[str, Any]], keys: Sequence[str]) -> list[str]:
+    """Per block: its name, what is unusual, and what differs from blocks with the same `KIN` fields.
 
     The name of a preset stands for what it changes. The source of a policy ladder is named only if nothing else
     distinguishes two blocks. ``keys`` are the blocks as text, all different.
     """
-    short = [_block_label(fields, blocks, silent=SOURCES) for fields in blocks]
+    named = list(zip(names, blocks, strict=True))
+    short = [name + _what_differs(fields, blocks, silent=SOURCES) for name, fields in named]
     often = Counter(short)
-    pairs = zip(short, blocks, strict=True)
-    return distinct_labels([_block_label(fields, blocks) if often[name] > 1 else name for name, fields in pairs], keys)
+    pairs = zip(short, named, strict=True)
+    return distinct_labels(
+        [name + _what_differs(fields, blocks) if often[label] > 1 else label for label, (name, fields) in pairs], keys
+    )
 
 
-def _block_label(fields: dict[str, Any], blocks: Sequence[dict[str, Any]], silent: Sequence[str] = ()) -> str:
+def _what_differs(fields: dict[str, Any], blocks: Sequence[dict[str, Any]], silent: Sequence[str] = ()) -> str:
     twins = [_flat(other) for other in blocks if all(other.get(k) == fields.get(k) for k in KIN)]
     differences = {k: v for k, v in differing(_flat(fields), twins).items() if k not in USUAL and k not in silent}
-    return f"{fields.get('setting') or 'log_dir'}{bracket({**unusual(fields), **differences})}"
+    return bracket({**unusual(fields), **differences})
 
 
 def distinct_labels(labels: Sequence[str], keys: Sequence[str]) -> list[str]:
@@ -74,8 +77,12 @@ def bracket(fields: dict[str, Any]) -> str:
             words.append(f"{value} levels")
         elif name in ("preset", "algorithm"):
             words.append(str(value))
+        elif name == "held_out":
+            words.append(f"held out: {value}")
+        elif name == "bank":
+            words.append(str(value) if str(value).endswith(" contexts") else f"bank {str(value)[:12]}")
         else:
-            words.append(f"{name} {str(value)[:12] if name == 'bank' else value}")
+            words.append(f"{name} {value}")
     return f" ({', '.join(words)})" if words else ""
 
 

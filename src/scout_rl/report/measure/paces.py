@@ -31,6 +31,8 @@ SPREAD = 0.9
 NEXT = 1.3
 """Least distance of two paces, in logits."""
 MOST_PACES = 3
+MARGIN = 0.6
+"""How much further apart than in a uniform spread a few paces are, in s.d. within one."""
 PRIOR = 3.0
 """S.d. of the offsets' prior: keeps a context that always fails finite."""
 INFORMED = 2.0
@@ -60,7 +62,8 @@ class Paces(NamedTuple):
     error: float
     """The error of an offset: root mean square."""
     centres: tuple[float, ...]
-    """The mean offset of every pace, the slowest first; one mean where they are many."""
+    """The mean offset of every pace, the slowest first. Where they are many: one mean, or those of a split that is not
+    clear enough."""
     sizes: tuple[int, ...]
     """Contexts of every pace."""
     within: float
@@ -72,20 +75,22 @@ class Paces(NamedTuple):
     def sentence(self) -> str:
         """The verdict with its numbers."""
         word = {1: "one pace", 2: "two paces", 3: "three paces", 0: "many paces"}[self.number]
-        start = f"The model's view (the outcomes replayed through the rule ability): {word}"
-        differ = (
-            f"contexts differ from the bank by a standard deviation of {self.spread:.2f} logits beyond an error of "
-        )
-        differ += f"{self.error:.2f}"
+        start = f"The bank has {word} (the model's view: the outcomes replayed through the rule ability): "
+        error = f"beyond an error of {self.error:.2f}"
+        differ = f"contexts differ from the bank by a standard deviation of {self.spread:.2f} logits {error}"
+        pairs = zip(self.sizes, self.centres, strict=True)
+        parts = [f"{n} contexts at {at:+.1f} ({1 / (1 + np.exp(-at)):.0%})" for n, at in pairs]
+        split = f"{', '.join(parts)} logits from the bank (in brackets: success where the bank has 50%)"
         if self.number == 1:
             why = f"{differ}, and up to {SPREAD} count as one"
         elif self.number:
-            parts = [f"{n} contexts at {at:+.1f}" for n, at in zip(self.sizes, self.centres, strict=True)]
-            why = f"{', '.join(parts)} logits from the bank, {self.within:.2f} apart within one pace"
-            why += f" beyond an error of {self.error:.2f}"
+            why = f"{split}; within one pace they differ by {self.within:.2f} logits {error}"
+        elif len(parts) > 1:
+            why = f"{differ}; it may be {len(parts)} paces, but the split is not clear enough: {split}"
         else:
             why = f"{differ}, and no split into two or three parts explains that"
-        return f"{start}; {why} ({sum(self.sizes)} contexts, {self.left_out} left out)."
+        lacking = f"; {self.left_out} others have too few outcomes" if self.left_out else ""
+        return f"{start}{why} ({sum(self.sizes)} contexts{lacking})."
 
 
 def paces(run: RunRecord) -> Paces | None:
@@ -142,10 +147,14 @@ def count_paces(value: Floats, error: Floats) -> Paces:
     splits = [best_split(ordered, noise, count) for count in range(2, MOST_PACES + 1)]
     distance, variance, parts = max(splits, key=lambda split: split[0])
     within, centres = _beyond(variance, noise), np.array([part.mean() for part in parts])
-    if distance >= distance_needed(len(ordered)) and within <= SPREAD and np.diff(centres).min() >= NEXT:
+    apart = within <= SPREAD and len(parts) > 1 and np.diff(centres).min() >= NEXT
+    needed = distance_needed(len(ordered))
+    clear, nearly = distance >= needed, spread > SPREAD and distance >= needed - MARGIN
+    if apart and (clear or nearly):
         nearest = np.abs(value[:, None] - centres).argmin(axis=1)
         sizes = tuple(np.bincount(nearest, minlength=len(centres)).tolist())
-        return whole._replace(number=len(centres), centres=tuple(centres.tolist()), sizes=sizes, within=within)
+        number = len(centres) if clear else 0
+        return whole._replace(number=number, centres=tuple(centres.tolist()), sizes=sizes, within=within)
     return whole if spread <= SPREAD else whole._replace(number=0)
 
 
@@ -174,10 +183,10 @@ def distance_needed(n: int) -> float:
     """The distance of a split, in s.d. within its parts, that counts as a few paces.
 
     Equal parts of a uniform spread are ``sqrt(12)`` apart, of a normal one less, and the best of all splits of ``n``
-    uniform offsets seldom exceeds ``sqrt(12) + 40 / n``. One more is asked for: offsets of real outcomes clump a
+    uniform offsets seldom exceeds ``sqrt(12) + 40 / n``. `MARGIN` more is asked for: offsets of real outcomes clump a
     little where all contexts succeed, or all fail. Error rates: tests/report/test_paces.py.
     """
-    return float(np.sqrt(12)) + 1 + 40 / n
+    return float(np.sqrt(12)) + 40 / n + MARGIN
 
 
 def _beyond(variance: float, noise: float) -> float:

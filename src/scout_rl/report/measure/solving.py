@@ -18,10 +18,15 @@ COLUMNS: dict[str, tuple[Number, int]] = {
     "minutes": (lambda run: None if run.solved_seconds is None else run.solved_seconds / 60, 1),
 }
 """Column -> its number, and how many digits it is printed with."""
+COSTS = 5
+"""Index of the first column about what windows cost."""
 NOTE = (
     f"Up to the first evaluation at which the worst group is at {REACHED} or above and at {HELD} or above at the next "
     "two. Median over the seeds that got there, [least, most] from two seeds on; the others are listed and in no "
-    "median. Updates: gradient steps, worked out from the learner's constants and the environment steps. Minutes: wall "
+    "median."
+)
+COSTS_NOTE = (
+    " Updates: gradient steps, worked out from the learner's constants and the environment steps. Minutes: wall "
     "time of training, in proportion to windows for a compact record."
 )
 
@@ -29,7 +34,10 @@ NOTE = (
 def solving_table(block: Block) -> Table:
     """One row per condition: how many seeds solved it, which did not, and what it took."""
     header = ["rule", "n", "got there", "did not (seeds)", *COLUMNS]
-    return Table(f"{block.label}: what it takes to solve", header, [_row(c) for c in block.conditions], [NOTE])
+    rows, note = [_row(c) for c in block.conditions], NOTE + COSTS_NOTE
+    if not block.has_costs:
+        header, rows, note = header[:COSTS], [row[:COSTS] for row in rows], NOTE
+    return Table(f"{block.label}: what it takes to solve", header, rows, [note])
 
 
 def _row(condition: Condition) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.report.measure.conditions import Block, Condition
-from scout_rl.report.measure.metrics import worst_curve
+from scout_rl.report.measure.metrics import column_width, worst_curve
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +23,14 @@ class Band(NamedTuple):
     mean: Floats
     deviation: Floats
     """0 for one seed."""
+
+
+class Shares(NamedTuple):
+    """Where rollouts start, by window: mean over seeds."""
+
+    x: Floats
+    share: Floats
+    """``[points, levels]``; 0 at all levels where nothing was drawn."""
 
 
 POINTS = 240
@@ -48,6 +56,27 @@ def frontier_bands(condition: Condition, field: str) -> list[Band]:
     shown = np.unique(np.linspace(0, windows - 1, min(windows, POINTS)).astype(int))
     names = list(getattr(runs[0], field))
     return [_band(name, shown + 1.0, [getattr(run, field)[name][shown] for run in runs]) for name in names]
+
+
+def training_groups(block: Block) -> list[str]:
+    """The groups of training contexts; ``all`` where not all runs have the same."""
+    names = [list(run.rollouts) for condition in block.conditions for run in condition.runs]
+    return names[0] if all(own == names[0] for own in names) else ["all"]
+
+
+def level_shares(condition: Condition, group: str) -> Shares:
+    """Share of a group's rollouts (of `training_groups`) from each level, over the windows that all seeds have."""
+    windows = min(run.about.windows for run in condition.runs)
+    width = column_width(windows)
+    start = np.arange(0, windows, width)
+    shares = []
+    for run in condition.runs:
+        counts = run.rollouts[group] if group in run.rollouts else np.sum(list(run.rollouts.values()), axis=0)
+        count = counts[start // column_width(run.about.windows)]
+        shares.append(count / np.maximum(1, count.sum(axis=1, keepdims=True)))
+    ends = np.concatenate(([0.0], start + width / 2, [windows]))
+    mean = np.mean(shares, axis=0)
+    return Shares(ends, np.concatenate((mean[:1], mean, mean[-1:])))
 
 
 def _band(label: str, x: Floats, rows: Sequence[NDArray[Any]]) -> Band:

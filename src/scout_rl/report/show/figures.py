@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scout_rl.report.measure.comparison import Score, over_seeds
+from scout_rl.report.measure.comparison import READ_OFF, Score, over_seeds
 from scout_rl.report.measure.conditions import Block, Condition
+from scout_rl.report.measure.stuck import has_model
 from scout_rl.report.show import figure_data as data
 
 INK = "#1b1f24"
@@ -27,6 +28,10 @@ HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
 SIZE = (4.6, 3.1)
 LEGEND, HANDLE = 74, 10
 """Width of a figure, and of the line before each label, in characters of a legend."""
+MOST_ROWS = 6
+"""Rules whose levels are drawn: the first ones, so that a figure fits a screen."""
+MOST_NAMED = 6
+"""Levels that a legend names."""
 MOST_BANDS = 5
 """With more rules than this only the first one has a band."""
 
@@ -81,18 +86,18 @@ def draw_all(block: Block, scores: list[Score]) -> list[Figure]:
     drawn = [_curves(block, styles, worst=False)]
     if many:
         drawn += [_curves(block, styles, worst=True)]
-    drawn += [_dots(block, scores, styles), _final(block)]
+    drawn += [_dots(block, scores, styles), _final(block), _levels(block)]
     shown = next((c for c in (block.reference, *block.conditions) if c is not None and c.runs[0].frontier_mean), None)
     if shown is not None:
         drawn += [_bands(shown, "frontier_mean", "frontier", "mean frontier (0 = target)")]
         drawn += [_bands(shown, "dispersion", "dispersion", "IQR of frontiers in a group")]
     if many:
         points = [(s.condition.label, s.auc, s.worst_auc) for s in scores]
-        drawn += [_points(points, styles, "masking", "AUC, all contexts", "What the average hides: a point a seed.")]
+        drawn += [_points(points, styles, "masking", "AUC, all contexts", "What the average hides")]
     turning = [(s, [run.reversals for run in s.condition.runs if run.reversals is not None]) for s in scores]
     turns = [(s.condition.label, np.array(n), s.worst_auc) for s, n in turning if len(n) == len(s.worst_auc)]
     if len(turns) > 1:
-        drawn += [_points(turns, styles, "reversals", "reversals a context", "Reversals of direction: a point a seed.")]
+        drawn += [_points(turns, styles, "reversals", "reversals per context", "Reversals of direction")]
     return drawn
 
 
@@ -126,19 +131,21 @@ def inline_svg(figure: Figure, prefix: str) -> str:
     )
 
 
-def _axes(width: float = SIZE[0], height: float = SIZE[1]) -> tuple[Any, Any]:
+def _axes(height: float = SIZE[1], rows: int = 1, columns: int = 1) -> tuple[Any, Any]:
+    """A figure and its axes, an array of them where there are several."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
 
-    figure = Canvas(figsize=(width, height), layout="constrained")
+    figure = Canvas(figsize=(SIZE[0], height), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots()
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color=INK, alpha=0.13, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=INK, labelsize=8)
-    for spine in axes.spines.values():
-        spine.set_color(INK)
+    axes = figure.subplots(rows, columns, sharex=True, sharey=True)
+    for one in np.ravel(axes):
+        one.spines[["top", "right"]].set_visible(False)
+        one.grid(color=INK, alpha=0.13, linewidth=0.6)
+        one.set_axisbelow(True)
+        one.tick_params(colors=INK, labelsize=8)
+        for spine in one.spines.values():
+            spine.set_color(INK)
     return figure, axes
 
 
@@ -147,11 +154,11 @@ def _label(axes: Any, x: str, y: str) -> None:
     axes.set_ylabel(y, color=INK, fontsize=9)
 
 
-def _legend(figure: Any, axes: Any) -> None:
+def _legend(figure: Any, axes: Any, most: int = 4) -> None:
     _, labels = axes.get_legend_handles_labels()
     figure.legend(
         loc="outside upper left",
-        ncols=columns_for(labels),
+        ncols=columns_for(labels, most),
         frameon=False,
         fontsize=8,
         labelcolor=INK,
@@ -160,9 +167,9 @@ def _legend(figure: Any, axes: Any) -> None:
     )
 
 
-def columns_for(labels: Sequence[str]) -> int:
-    """How many columns of a legend fit into a figure: at most four."""
-    for n in range(min(4, len(labels)), 1, -1):
+def columns_for(labels: Sequence[str], most: int) -> int:
+    """How many columns of a legend fit into a figure, up to ``most``."""
+    for n in range(min(most, len(labels)), 1, -1):
         widest = (max(map(len, column)) for column in np.array_split(np.array(labels), n))
         if sum(width + HANDLE for width in widest) <= LEGEND:
             return n
@@ -256,6 +263,35 @@ def _final(block: Block) -> Figure:
     return Figure("final", "Final held-out success by group: bars are means, ticks seeds.", figure)
 
 
+def _levels(block: Block) -> Figure:
+    """Rows are rules, columns groups of training contexts."""
+    from matplotlib import colormaps
+
+    shown, groups, levels = block.conditions[:MOST_ROWS], data.training_groups(block), block.levels
+    figure, axes = _axes(max(1.9, 0.85 + 0.72 * len(shown)), len(shown), len(groups))
+    panels = np.reshape(axes, (len(shown), len(groups)))
+    colours = colormaps["cividis_r"](np.linspace(0, 1, levels))  # the target start is the brightest, as in the map
+    names = {0: "0 (target)", levels - 1: f"{levels - 1} (easiest)"}
+    named = set(np.linspace(0, levels - 1, min(levels, MOST_NAMED)).round().astype(int).tolist())
+    labels = [names.get(i, str(i)) if i in named else "_" for i in range(levels)]  # matplotlib lists no "_"
+    for condition, row in zip(shown, panels, strict=True):
+        row[0].set_title(condition.label, loc="left", color=INK, fontsize=8, pad=3)
+        for panel, name in zip(row, groups, strict=True):
+            x, share = data.level_shares(condition, name)
+            panel.stackplot(x, share.T, colors=colours, linewidth=0, labels=labels if panel is panels[0, 0] else ())
+            panel.margins(x=0)
+            panel.set_ylim(0, 1)
+            panel.set_yticks([0, 1])
+    for panel, name in zip(panels[-1], groups, strict=True):
+        panel.set_xlabel("window" if len(groups) == 1 else f"window ({name})", color=INK, fontsize=9)
+    figure.supylabel("share of rollouts", color=INK, fontsize=9)
+    _legend(figure, panels[0, 0], MOST_NAMED)
+    whom = "each group" if len(groups) > 1 else "each rule"
+    which = f" (the first {MOST_ROWS} rules)" if len(block.conditions) > MOST_ROWS else ""
+    caption = f"Where {whom} trains{which}: rollouts by the level that they start from, mean over seeds."
+    return Figure("levels", caption, figure)
+
+
 def _bands(condition: Condition, field: str, name: str, y: str) -> Figure:
     figure, axes = _axes()
     for i, band in enumerate(data.frontier_bands(condition, field)):
@@ -264,8 +300,9 @@ def _bands(condition: Condition, field: str, name: str, y: str) -> Figure:
     axes.set_ylim(bottom=-0.05)
     _label(axes, "window", y)
     _legend(figure, axes)
-    what = {"frontier": "Where each group trains", "dispersion": "How far contexts of one group are apart"}[name]
-    return Figure(name, f"{what} under {condition.label}, mean ± s.d. over seeds.", figure)
+    what = {"frontier": "Mean frontier", "dispersion": "How far the frontiers of one group are apart"}[name]
+    note = f" {READ_OFF.format(condition.label)}" if name == "frontier" and has_model(condition.rule) else ""
+    return Figure(name, f"{what} under {condition.label}, mean ± s.d. over seeds.{note}", figure)
 
 
 def _points(
@@ -292,4 +329,4 @@ def _points(
     axes.set_xlim(left=-0.02 * max(1e-3, axes.get_xlim()[1]))
     _label(axes, x, "worst-group AUC")
     _legend(figure, axes)
-    return Figure(name, f"{caption} Large markers: medians.", figure)
+    return Figure(name, f"{caption}: one point per seed. Large markers: medians.", figure)

@@ -2,7 +2,8 @@
 
 A run with frontiers is stored as its moves, with the rollouts behind each. All contexts start at the easiest level, or
 at ``start`` for records that begin in the middle of a run. A move changes one context by one level, or leads to ``to``
-for a rule that skips levels. A run without frontiers is stored as the mean level trained, in columns of windows.
+for a rule that skips levels. A run without frontiers, or with rollouts from other levels than these, is stored as the
+mean level of its rollouts, in columns of windows.
 Arrays are concatenated, deflated and written in base64; ``layout`` holds their names and lengths.
 """
 
@@ -38,7 +39,7 @@ def encode(run: RunRecord, *, detailed: bool) -> dict[str, Any]:
         arrays |= _moves(run)
         if detailed and (statuses := window_statuses(run)) is not None:
             arrays |= _statuses(statuses)
-    else:
+    if run.frontier is None or _trains_elsewhere(run):
         arrays |= _columns(run, detailed=detailed)
     layout = [[name, array.dtype.itemsize, len(array)] for name, array in arrays.items()]
     return {"layout": layout, "data": _packed(arrays)}
@@ -86,6 +87,13 @@ def _start(run: RunRecord) -> NDArray[np.int8]:
     at_once = run.moves.window == 0
     start[run.moves.context[at_once]] = run.moves.from_level[at_once]
     return start
+
+
+def _trains_elsewhere(run: RunRecord) -> bool:
+    """Whether a rollout started from another level than its context's frontier."""
+    assert run.frontier is not None
+    before = np.concatenate((_start(run)[None], run.frontier[:-1]))
+    return bool((before[run.rollouts.window, run.rollouts.context] != run.rollouts.level).any())
 
 
 def _statuses(statuses: NDArray[np.int8]) -> Arrays:

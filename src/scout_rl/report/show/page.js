@@ -4,7 +4,7 @@
   const data = JSON.parse(document.getElementById("runs").textContent);
   if (!data.runs.length) return;
   const at = (id) => document.getElementById(id);
-  const heat = at("heat"), strip = at("strip"), tip = at("tip"), which = at("which"), block = at("block"), sort = at("sort");
+  const heat = at("heat"), strip = at("strip"), tip = at("tip"), which = at("which"), block = at("block"), sort = at("sort"), view = at("view");
   const STOPS = [[0, 34, 78], [66, 78, 108], [124, 123, 120], [187, 173, 108], [254, 232, 56]];
   const KINDS = ["advance", "retreat", "antistall"], NONE = 255, UNIT = 200;
   const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3]], LINES = ["#0072b2", "#d98200", "#009e73", "#cc79a7"];
@@ -30,7 +30,9 @@
       arrays[name] = size === 1 ? new Uint8Array(part) : size === 2 ? new Uint16Array(part) : new Uint32Array(part);
       offset += size * length;
     }
-    told.ready = arrays.steps ? frontier(told, arrays) : columns(told, arrays);
+    told.ready = {};
+    if (arrays.steps) told.ready.frontier = frontier(told, arrays);
+    if (arrays.mean) told.ready.trained = columns(told, arrays);
     return told.ready;
   }
 
@@ -124,16 +126,16 @@
 
   function curves() {
     const { told, d } = run, names = Object.keys(d.a).filter((n) => n.startsWith("curve "));
-    const [pen, width] = size(strip, 108), ink = getComputedStyle(document.body).color;
+    const [pen, width] = size(strip, 122), ink = getComputedStyle(document.body).color;
     pen.font = "11px system-ui, sans-serif";
     pen.strokeStyle = ink; pen.globalAlpha = 0.2;
-    for (const y of [8, 46, 84]) { pen.beginPath(); pen.moveTo(0, y); pen.lineTo(width, y); pen.stroke(); }
+    for (const y of [22, 60, 98]) { pen.beginPath(); pen.moveTo(0, y); pen.lineTo(width, y); pen.stroke(); }
     pen.globalAlpha = 1; pen.lineWidth = 1.8;
     names.forEach((name, i) => {
       pen.strokeStyle = LINES[i % LINES.length]; pen.setLineDash(DASHES[i % DASHES.length]);
       pen.beginPath();
       d.a[name].forEach((v, k) => {
-        const x = (d.a.at[k] / told.windows) * width, y = 84 - (v / UNIT) * 76;
+        const x = (d.a.at[k] / told.windows) * width, y = 98 - (v / UNIT) * 76;
         if (k) pen.lineTo(x, y); else pen.moveTo(x, y);
       });
       pen.stroke();
@@ -141,15 +143,15 @@
     pen.setLineDash([]); pen.fillStyle = ink;
     for (let k = 0; k <= 4; k++) { // window numbers, the same axis as the map above
       pen.textAlign = k === 0 ? "left" : k === 4 ? "right" : "center";
-      pen.fillText(`${k ? "" : "window "}${told.first + Math.round((told.windows * k) / 4)}`, (width * k) / 4, 102);
+      pen.fillText(`${k ? "" : "window "}${told.first + Math.round((told.windows * k) / 4)}`, (width * k) / 4, 116);
     }
     pen.textAlign = "left";
     const what = names.length ? `held-out success, 0 to 1: ${names.map((n, i) => n.slice(6) + (names.length > 1 ? ` (${["solid", "dashed", "dotted", "dash-dot"][i % 4]})` : "")).join(", ")}` : "no held-out evaluation in these records";
-    pen.fillText(what, 4, 20);
+    pen.fillText(what, 4, 14);
   }
 
   function legend() {
-    const box = at("legend"), { told, d } = run;
+    const box = at("legend"), { told, d, both } = run;
     box.replaceChildren();
     const add = (background, text) => {
       const item = document.createElement("span"), swatch = document.createElement("i");
@@ -161,29 +163,29 @@
       add(`rgb(${colour(level, told.levels)})`, `level ${level}${level ? level === told.levels - 1 ? " (easiest)" : "" : " (target start)"}`);
     if (d.moves) add("#e8000b", "retreat");
     at("rows").textContent = `${told.contexts} contexts from top to bottom, ${told.windows} windows from left to right` +
-      (d.a.group ? `; groups ${told.groups.join(", ")} parted by a line` : "") + (d.moves ? "" : "; mean level trained, blank where a context was not drawn");
+      (d.a.group ? `; groups ${told.groups.join(", ")} parted by a line` : "") + (d.moves ? `; colour: frontier${both ? " (rollouts start from other levels too)" : ""}` : "; colour: mean level of rollouts, blank where a context was not drawn");
   }
 
   function words(window, row) { // what is known of one context in one window
-    const { told, d, rows } = run, x = rows[row], column = Math.floor(window / d.width), v = d.grid[column * told.contexts + x];
+    const { told, d, both, rows } = run, x = rows[row], column = Math.floor(window / d.width), v = d.grid[column * told.contexts + x];
     const group = d.a.group ? `, ${told.groups[d.a.group[x]]}` : "", lines = [`window ${told.first + window + 1}, context ${x}${group}`];
     if (!d.moves) {
-      const trained = v === NONE ? "not drawn here" : `level ${(v * d.scale).toFixed(1)} on average`;
-      lines.push(trained, `event: none, ${told.rule} has no frontier`);
-      const place = column * told.contexts + x;
-      if (d.a.tried) lines.push(`reason: the rule's own schedule; ${d.a.won[place]} of ${d.a.tried[place]} rollouts succeeded in ${d.width} windows`);
-      else lines.push("reason: the rule's own schedule");
+      const place = column * told.contexts + x, trained = v === NONE ? "not drawn here" : `level ${(v * d.scale).toFixed(1)} on average`;
+      const won = d.a.tried ? `${d.a.won[place]} of ${d.a.tried[place]} rollouts succeeded in ${d.width === 1 ? "this window" : `${d.width} windows`}` : "";
+      lines.push(trained);
+      if (both) lines.push(won);
+      else lines.push(`event: none, ${told.rule} has no frontier`, `reason: the rule's own schedule${won && `; ${won}`}`);
       return lines;
     }
-    lines.push(`level ${v}${v === 0 ? " (target start)" : ""}`);
+    lines.push(`frontier at level ${v}${v === 0 ? " (target start)" : ""}`);
     const past = d.moves[x].filter((m) => m.window <= window), last = past[past.length - 1];
     const told_of = (m) => `${KINDS[m.kind]} from level ${m.from} to ${m.to}`;
-    const why = (m) => (m.known ? `${m.won} of the last ${m.known} rollouts from level ${m.from} succeeded (${m.evidence} so far)` : `no rollout of its own from level ${m.from} yet`) + (m.kind === 2 ? "; neither clear, so a harder level is tried" : "");
+    const why = (m) => (told.model ? "the model's estimate changed; " : "") + (m.known ? `${m.won} of the last ${m.known} rollouts from level ${m.from} succeeded (${m.evidence} so far)` : `no rollout of its own from level ${m.from} yet`) + (m.kind === 2 ? "; neither clear, so a harder level is tried" : "");
     if (last && last.window === window) lines.push(`event: ${told_of(last)}`, `reason: ${why(last)}`);
     else {
       lines.push(last ? `event: none; last ${told_of(last)} in window ${told.first + last.window + 1}` : "event: none yet");
       const word = d.status ? data.words[d.status[x * told.windows + window]] : null;
-      lines.push(`reason: ${word ? `${word[0]}, ${word[1]}` : last ? `since then no test was met; then ${why(last)}` : "no test was met so far"}`);
+      lines.push(`reason: ${word ? `${word[0]}, ${word[1]}` : told.model ? "the model's estimate moved it no further" : last ? `since then no test was met; then ${why(last)}` : "no test was met so far"}`);
     }
     return lines;
   }
@@ -209,9 +211,10 @@
   }
 
   async function choose(index) {
-    const told = data.runs[index], d = await decode(told);
-    run = { told, d }; cursor = null; tip.hidden = true;
+    const told = data.runs[index], maps = await decode(told), both = Boolean(maps.frontier && maps.trained);
+    run = { told, both, d: (both ? maps[view.value] : maps.frontier || maps.trained) }; cursor = null; tip.hidden = true;
     which.value = String(index);
+    view.hidden = !both;
     at("about").textContent = `${told.name}: ${told.windows} of ${told.budget} windows${told.first ? `, from window ${told.first + 1} on` : ""}` + (told.minutes ? `, ${told.minutes} minutes` : "") + (told.bank ? `, bank ${told.bank}…` : "");
     at("config").textContent = JSON.stringify({ config: { ...data.configs[told.config], seed: told.seed }, versions: data.versions[told.versions] }, null, 1);
     draw();
@@ -228,6 +231,7 @@
   block.addEventListener("change", list);
   which.addEventListener("change", () => choose(Number(which.value)));
   sort.addEventListener("change", draw);
+  view.addEventListener("change", () => choose(Number(which.value)));
   const step = (by) => { const to = which.selectedIndex + by; if (to >= 0 && to < which.options.length) choose(Number(which.options[to].value)); };
   at("back").addEventListener("click", () => step(-1));
   at("next").addEventListener("click", () => step(1));

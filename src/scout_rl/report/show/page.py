@@ -9,6 +9,7 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 from scout_rl.report.measure.conditions import NOT_IDENTITY
+from scout_rl.report.measure.stuck import has_model
 from scout_rl.report.measure.tables import Table
 from scout_rl.report.read.run import About
 from scout_rl.report.read.statuses import WORDS
@@ -60,7 +61,7 @@ def render(title: str, summary: str, parts: Sequence[Part], overall: Sequence[Ta
         sections.append(f'<section id="overall"><h2>Over all settings</h2>{tables}</section>\n')
         links.append(("overall", "all settings"))
     drawn = [entry for entry in entries if entry.about.windows]
-    links += [("frontiers", "frontiers")] * bool(drawn) + [("all-runs", "runs")]
+    links += [("frontiers", "frontiers")] * bool(drawn) + [("all-runs", "all runs")]
     nav = "".join(f'<a href="#{anchor}">{escape(label)}</a>' for anchor, label in links)
     return f"""<!doctype html>
 <html lang="en">
@@ -99,6 +100,8 @@ _EXPLORER = """<section id="frontiers">
 <button id="next" type="button" aria-label="next run">›</button>
 <select id="sort" aria-label="order of contexts">
 <option value="progress">furthest first</option><option value="bank">bank order</option></select>
+<select id="view" aria-label="what the map shows">
+<option value="frontier">frontiers</option><option value="trained">where rollouts start</option></select>
 </div>
 <div class="map">
 <canvas id="heat" tabindex="0" role="img" aria-label="frontier of every context in every window"></canvas>
@@ -181,6 +184,7 @@ def _payload(parts: Sequence[Part], entries: Sequence[Entry]) -> str:
                 "seed": a.seed,
                 "name": a.name,
                 "rule": a.rule,
+                "model": has_model(a.rule),
                 "contexts": a.n_contexts,
                 "levels": a.n_levels,
                 "windows": a.windows,
