@@ -24,6 +24,7 @@ setup: .venv/.test
 results: setup
 	$(BIN)/python -m scout_rl.bench.reproduction.reproduction results docs README.md
 	$(BIN)/python -m scout_rl.bench.reproduction.pairs results-development docs docs/disagreements.md
+	$(BIN)/python -m scout_rl.bench.reproduction.one_rule results-one-rule docs/one-rule.md
 
 .venv/bin/pip:
 	$(PYTHON) -c 'import sys; sys.exit("SCOUT needs Python 3.11 to 3.13, this is " + sys.version.split()[0]) if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'
