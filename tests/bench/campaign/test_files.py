@@ -15,7 +15,7 @@ from scout_rl.bench.settings.settings import setting
 from scout_rl.cli import main
 
 FILES = sorted((Path(__file__).parents[3] / "campaigns").glob("*.toml"))
-QUEUES = {"evidence", "reasons", "one-rule", "one-rule-banks", "one-rule-development"}
+QUEUES = {"evidence", "reasons", "one-rule", "one-rule-banks", "one-rule-development", "one-rule-mujoco"}
 """Files that are taken run by run; they have no small version."""
 FULL = [file for file in FILES if not file.stem.endswith("-small") and file.stem not in QUEUES]
 LISTED = {

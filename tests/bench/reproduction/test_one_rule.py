@@ -68,6 +68,15 @@ def test_unsolved_counts_as_the_budget_and_is_counted():
     assert lines["`rfcl`"][-1] == "earlier"
 
 
+def test_one_thing_at_a_time_is_compared_by_seed_with_the_rule_itself():
+    whole = Row("ability", "`ability`", 400, {52: 100.0, 53: 200.0, 54: 300.0})
+    part = Row("ability", "`ability` (spread 0)", 400, {52: 200.0, 53: 400.0})
+    table = one_rule.parts_table({"a": [whole, part, row("rfcl", [400] * 6)]})
+    assert table.rows == [["`ability` (spread 0)", "2.00 (2)"]]
+    trials = one_rule.trials_table({"a": [whole, part]})
+    assert trials.rows == [["`ability`", f"{(100 * 200 * 300) ** (1 / 3):.0f} (3)"]]
+
+
 def test_the_page_is_what_the_records_say(tmp_path):
     page = tmp_path / "one-rule.md"
     committed = (ROOT / "docs" / "one-rule.md").read_text()

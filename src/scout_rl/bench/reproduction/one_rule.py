@@ -53,6 +53,7 @@ def write(records: Path, page: Path) -> None:
     rows = collect(summarise(load(path, catalogue=known)) for path in find([records]))
     main = {setting: part for setting, part in rows.items() if "@" not in setting}
     put_into(page, "trials", trials_table(main))
+    put_into(page, "one thing at a time", parts_table(main))
     put_into(page, "settings", settings_table(main))
     put_into(page, "test", pooled_table(main))
     put_into(page, "other banks", settings_table({k: v for k, v in rows.items() if "@" in k}))
@@ -168,11 +169,35 @@ def trials_table(rows: Mapping[str, Sequence[Row]]) -> Table:
     for setting, part in rows.items():
         for row in part:
             scores = of_seeds(row, DEVELOPMENT)
-            if _tried(row):
+            if _tried(row) and row.label not in _parts(part):
                 by_label[row.label][setting, row.budget] = f"{geometric_mean(scores):.0f} ({len(scores)})"
     header = ["rule", *(f"`{setting}` ({budget:,})" for setting, budget in columns)]
     lines = [[label, *(cells.get(column, MISSING) for column in columns)] for label, cells in sorted(by_label.items())]
     return Table("Trials", header, lines)
+
+
+def parts_table(rows: Mapping[str, Sequence[Row]]) -> Table:
+    """`ability` with one constant changed, on development seeds: how many times the windows of the rule itself."""
+    cells: dict[str, dict[str, str]] = defaultdict(dict)
+    columns = []
+    for setting, part in sorted(rows.items()):
+        whole = next((row for row in part if row.label == f"`{OURS}`" and of_seeds(row, DEVELOPMENT)), None)
+        labels = _parts(part)
+        if whole is None or not labels:
+            continue
+        columns.append(setting)
+        for row in part:
+            ratios = log_ratios(row.scores, whole.scores)
+            if row.label in labels and row.budget == whole.budget and ratios:
+                cells[row.label][setting] = f"{np.exp(np.mean(ratios)):.2f} ({len(ratios)})"
+    header = ["rule", *(f"`{setting}`" for setting in columns)]
+    lines = [[label, *(by.get(setting, MISSING) for setting in columns)] for label, by in sorted(cells.items())]
+    return Table("One thing at a time", header, lines)
+
+
+def _parts(rows: Sequence[Row]) -> set[str]:
+    """The labels of `ability` with a changed constant."""
+    return {row.label for row in rows if row.rule == OURS and row.label != f"`{OURS}`" and _tried(row)}
 
 
 def _tried(row: Row) -> bool:
