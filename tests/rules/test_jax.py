@@ -94,11 +94,12 @@ def test_vmap_is_separate_runs(key):
     start = jax.tree.map(jnp.asarray, rule.init(CONTEXTS, LEVELS, groups(CONTEXTS)))
     streams = [Stream(CONTEXTS, LEVELS, 16, seed) for seed in range(3)]
     many = jax.tree.map(lambda a: jnp.stack([a] * 3), start)
-    step = jax.jit(jax.vmap(lambda state, seen: (after := rule.update(state, seen), rule.distribution(after))))
+    step, weigh = jax.jit(jax.vmap(rule.update)), jax.jit(jax.vmap(rule.distribution))
     singles = [rule.init(CONTEXTS, LEVELS, groups(CONTEXTS)) for _ in streams]
     for _ in range(12):
         seen = [stream.next(rule.distribution(state)) for stream, state in zip(streams, singles, strict=True)]
         singles = [rule.update(state, o) for state, o in zip(singles, seen, strict=True)]
-        many, p = step(many, jax.tree.map(lambda *a: np.stack(a), *seen))
+        many = step(many, jax.tree.map(lambda *a: jnp.stack(a), *seen))
+    p = weigh(many)
     for i, state in enumerate(singles):
         np.testing.assert_allclose(p[i], rule.distribution(state), rtol=0, atol=1e-5)
