@@ -19,6 +19,8 @@ from scout_rl.cli import main
 from scout_rl.records import tables as records
 from tests.bench.run.run_helpers import tiny
 
+pytestmark = pytest.mark.usefixtures("shared_parts")
+
 LAST = 6
 command = importlib.import_module("scout_rl.commands.evaluate")
 

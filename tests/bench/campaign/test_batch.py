@@ -11,6 +11,7 @@ import pytest
 from scout_rl.bench.campaign import batch_engine
 from scout_rl.bench.campaign.batch_engine import BatchEngine, plan_batches
 from scout_rl.bench.campaign.file import load
+from scout_rl.bench.hardware import n_threads
 from scout_rl.bench.run import batch as batch_of_runs
 from scout_rl.bench.run import checkpoint, repeat
 from scout_rl.bench.run.batch import Batch, Member, by_common_window
@@ -23,6 +24,8 @@ from scout_rl.records import tables as records
 from scout_rl.records.made_with import continued_by
 from tests.bench.campaign.small_campaigns import Hold, alive, campaign, children, run_folders, until, write_file
 from tests.bench.run.run_helpers import everything, tiny
+
+pytestmark = pytest.mark.usefixtures("shared_parts")
 
 LIMITED, COMPARED = "doorkey-limited-small", 3
 RUNS = {"scout": {}, "plr": {"rule": "plr", "seed": 42}}
@@ -156,13 +159,15 @@ def test_runs_that_are_no_batch():
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds the worker through /proc")
 def test_a_killed_campaign_continues_and_its_records_can_be_repeated(tmp_path, capsys):
-    """`scout repeat` makes a run anew, without an interruption, in another lane and beside a copy of itself.
+    """`scout repeat` makes a run anew, without an interruption, in another lane and beside copies of itself.
 
     So equality shows two things: the killed run ended the same, and runs of a batch do not touch each other.
     """
-    file, out = write_file(tmp_path / "c.toml", ("scout", "anneal"), [40], windows=6), tmp_path / "runs"
+    rules, out = ("scout", "anneal", "random"), tmp_path / "runs"
+    file = write_file(tmp_path / "c.toml", rules, [40], windows=6)
     file.write_text(file.read_text().replace("doorkey-split-small", LIMITED))
-    flags = "--engine", "batch", "--width", "2", "--pack", str(tmp_path / "results")
+    threads = "--threads", str(n_threads())  # and the width of `together`: what it has compiled serves here too
+    flags = "--engine", "batch", "--width", str(WIDTH), *threads, "--pack", str(tmp_path / "results")
     hold = Hold(tmp_path / "hold")
     hold.at("any", 5)
     process = campaign(file, out, *flags, env=hold.env)
@@ -172,12 +177,12 @@ def test_a_killed_campaign_continues_and_its_records_can_be_repeated(tmp_path, c
     process.wait()
     until(lambda: not alive(worker))
     assert main(["campaign", str(file), "--out", str(out), *flags]) == 0
-    assert "2 runs: 2 finished" in capsys.readouterr().out
+    assert "3 runs: 3 finished" in capsys.readouterr().out
     (log,) = (out / ".campaign").rglob("*.log")
-    assert log.read_text().count("from window 4") == 2  # the checkpoint, not the start
-    assert {read_run(folder)["ran_on"]["width"] for folder in run_folders(out).values()} == {2}
+    assert log.read_text().count("from window 4") == 3  # the checkpoint, not the start
+    assert {read_run(folder)["ran_on"]["width"] for folder in run_folders(out).values()} == {WIDTH}
     packed = compact.find_results(tmp_path / "results")
-    assert [path.parent.name for path in packed] == ["anneal", "scout"]
+    assert [path.parent.name for path in packed] == sorted(rules)
     assert main(["repeat", str(packed[0])]) == 0  # the second lane
     assert "equal: all numbers of the first 6 windows" in capsys.readouterr().out
 

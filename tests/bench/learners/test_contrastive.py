@@ -4,10 +4,9 @@ import jax
 import numpy as np
 import pytest
 
-from scout_rl.bench.learners import replay
 from scout_rl.bench.learners.contrastive import Contrastive
 from tests.bench.learners.goal_episodes import random_episodes
-from tests.bench.learners.test_sac import SMALL, SPACE, inputs, mlp, reach_rate, state_of
+from tests.bench.learners.test_sac import SMALL, SPACE, batch_of, inputs, mlp, reach_rate, state_of
 
 torch = pytest.importorskip("torch")
 
@@ -17,7 +16,7 @@ def test_info_nce_against_torch(energy):
     learner = Contrastive(**SMALL, energy=energy, representation=8)
     fresh = learner.init(jax.random.key(0), SPACE, 4).learned
     state = state_of()._replace(learned=fresh._replace(inputs=state_of().learned.inputs))
-    batch = replay.sample(state.replay, jax.random.key(4), 32, 4)
+    batch = batch_of(state, 4)
     seen = inputs(state, batch.observation, batch.hindsight)  # positives are later states, relabelled or not
     left = mlp(state.learned.critic.action, np.concatenate([seen[:, :5], batch.action], axis=-1))
     right = mlp(state.learned.critic.goal, seen[:, 5:])
@@ -25,7 +24,7 @@ def test_info_nce_against_torch(energy):
     logits = torch.tensor(left @ right.T if energy == "product" else -distance)
     cross_entropy = torch.nn.functional.cross_entropy(logits, torch.arange(32))
     expected = float(cross_entropy + 0.1 * (torch.logsumexp(logits, 1) ** 2).mean())
-    loss, numbers = learner.critic_loss(state.learned, state.learned.critic, batch, jax.random.key(0))
+    loss, numbers = jax.jit(learner.critic_loss)(state.learned, state.learned.critic, batch, jax.random.key(0))
     assert float(loss) == pytest.approx(expected, rel=1e-4)
     assert float(numbers["cross_entropy"]) == pytest.approx(float(cross_entropy), rel=1e-4)
     value = learner.value(state.learned, batch.observation, batch.action, batch.hindsight)
@@ -48,4 +47,4 @@ def test_it_has_no_signal():
 
 def test_it_solves_a_tiny_problem():
     learner = Contrastive(hidden=(64, 64), batch=128, updates=32, learning_rate=1e-3, warmup=300)
-    assert reach_rate(learner, 40) >= 0.9
+    assert reach_rate(learner, 20) >= 0.9

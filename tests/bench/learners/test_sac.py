@@ -22,6 +22,8 @@ SMALL = {"hidden": (16, 16), "batch": 32, "warmup": 1, "capacity": 60, "updates"
 
 BASE = SAC(**SMALL)
 """Whose state most tests use: a state is a plain pytree, and compiling another learner's update takes seconds."""
+CAUTIOUS = SAC(**{**SMALL, "warmup": 4 * 6 * 2}, normalise_until=2)
+"""Learns from the second window of four episodes on, and measures its inputs in the first two."""
 
 
 @functools.cache
@@ -38,8 +40,11 @@ def state_of(learner=BASE):
     return state
 
 
+draw = jax.jit(replay.sample, static_argnums=(2, 3))
+
+
 def batch_of(state, seed=0, n=32):
-    return replay.sample(state.replay, jax.random.key(seed), n, 4)
+    return draw(state.replay, jax.random.key(seed), n, 4)
 
 
 def mlp(network, x, index=None):
@@ -207,7 +212,7 @@ def test_asking_for_the_signal_changes_nothing_else():
 
 
 def test_inputs_are_normalised_until_then_frozen():
-    learner = SAC(**SMALL, normalise_until=2)
+    learner = CAUTIOUS
     state, rows = learner.init(jax.random.key(0), SPACE, 4), []
     for i in range(3):
         episodes = random_episodes(i)
@@ -225,7 +230,7 @@ def test_inputs_are_normalised_until_then_frozen():
 
 
 def test_nothing_is_learned_before_the_warmup():
-    learner = SAC(**{**SMALL, "warmup": 4 * 6 * 2})
+    learner = CAUTIOUS
     first = learner.init(jax.random.key(0), SPACE, 4)
     one = learn_of(learner)(first, random_episodes(0), jax.random.key(0)).state
     assert np.array_equal(one.learned.actor.layers[0].weight, first.learned.actor.layers[0].weight)

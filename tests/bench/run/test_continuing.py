@@ -15,6 +15,8 @@ from scout_rl.records import made_with
 from scout_rl.records.compact import pack, unpack
 from tests.bench.run.run_helpers import everything, tiny
 
+pytestmark = pytest.mark.usefixtures("shared_parts")
+
 
 @pytest.fixture
 def whole(tiny_run):

@@ -24,6 +24,8 @@ from scout_rl.ladders.sources import Sources
 from scout_rl.records.compact import pack
 from tests.bench.run.run_helpers import everything, tiny
 
+pytestmark = pytest.mark.usefixtures("shared_parts")
+
 SMALL = setting("doorkey-small")
 
 

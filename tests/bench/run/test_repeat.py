@@ -23,6 +23,8 @@ from scout_rl.records import compact
 from tests.bench.campaign.small_campaigns import PATIENCE, alive, children, until
 from tests.bench.run.run_helpers import tiny
 
+pytestmark = pytest.mark.usefixtures("shared_parts")
+
 ROOT = Path(__file__).parents[3]
 RESULTS = compact.find_results(ROOT / "results")
 EVALUATION_0, WINDOW_0 = (0, True), (1, False)

@@ -26,6 +26,8 @@ from scout_rl.report.measure.metrics import gradient_steps
 from tests.bench.campaign.small_campaigns import PATIENCE, until
 from tests.bench.run.run_helpers import child, everything, tiny
 
+pytestmark = pytest.mark.usefixtures("shared_parts")
+
 
 @pytest.fixture
 def straight(tiny_run):
