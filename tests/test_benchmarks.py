@@ -177,3 +177,42 @@ def test_frozen_lake_in_short(monkeypatch, capsys):
     rows = capsys.readouterr().out.splitlines()
     assert [row.split()[0] for row in rows] == list(frozen_lake.RULES)
     assert all(len(row.split()) == 11 for row in rows)
+
+
+def test_the_demos_bank_in_short(tmp_path, monkeypatch, capsys):
+    """Six windows of every run; a second call reads them and says the same."""
+    pytest.importorskip("jax")
+    pytest.importorskip("minigrid")
+    from benchmarks import demo_bank
+
+    short = ["--seeds", "40", "--windows", "6", "--evaluate-every", "2", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["demo_bank", *short])
+    demo_bank.main()
+    told = capsys.readouterr().out
+    assert told.splitlines()[0] == "doorkey-limited-small, 6 windows"
+    row = [cell.strip() for cell in told.splitlines()[-1].strip("|").split("|")]
+    assert row == ["40", "0.00", "never", "never", "never", "yes", "yes"]
+    assert not list(tmp_path.rglob("ability*"))
+    demo_bank.main()
+    assert capsys.readouterr().out == told
+
+
+def test_the_criteria_of_the_demos_bank_by_hand():
+    """Of 60 windows: 0.9 at 20 is not held (0.7 at 30), at 40 it is; the half is 30. The best length decides."""
+    pytest.importorskip("jax")
+    from benchmarks.demo_bank import verdict
+
+    def run(*success):
+        return 10 * np.arange(len(success)), {"all": np.array(success)}
+
+    late = run(0, 0.1, 0.9, 0.7, 0.9, 0.8, 0.8)
+    runs = {"target": run(0, 0.5, 0.1), "anneal 10": run(0, 0, 0, 0, 0, 0.9, 1), "anneal 20": late}
+    assert verdict(runs, 60) == ["0.10", "never", "40", "yes", "yes"]
+    early = run(0, 0, 0.9, 0.8, 0.8, 0, 0)
+    assert verdict({"target": run(0, 0.2), "anneal 10": early, "anneal 20": late}, 60) == [
+        "0.20",
+        "20",
+        "40",
+        "no",
+        "no",
+    ]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from scout_rl.commands.demo import demo, success_table
+from scout_rl.commands.demo import RULES, demo, success_table
 from tests.report.planted import config, write_compact
 
 
@@ -26,6 +26,18 @@ def test_the_worst_groups_area_is_the_reports(tmp_path):
     names = [cell.strip() for cell in header]
     assert [row[names.index("rule")].strip() for row in rows] == ["scout", "target"]
     assert [row[names.index("worst-group AUC")].strip() for row in rows] == ["0.500", "0.500"]
+    assert [row[names.index("windows to solve")].strip() for row in rows] == ["never", "never"]
+
+
+def test_the_window_of_the_solution_without_a_count_of_seeds(tmp_path):
+    curves = {"ability": [0, 0.5, 0.9, 0.8, 1], "target": [0, 0, 0, 0, 0.1]}
+    records = [
+        write_compact(tmp_path / f"{rule}.npz", config(rule=rule, windows=80), {"all": np.array(curve)})
+        for rule, curve in curves.items()
+    ]
+    table = success_table(records)
+    assert [str(column.header) for column in table.columns] == ["rule", "final", "AUC", "windows to solve"]
+    assert list(table.columns[-1].cells) == ["40", "never"]
 
 
 @pytest.mark.slow
@@ -35,12 +47,13 @@ def test_the_demo_trains_three_rules_and_goes_on_where_it_was(tmp_path, capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert "3 runs: 3 finished" in said
     assert "held-out success from the target start" in said
+    assert "plain training: every rollout begins at the real start." in said
     page = (tmp_path / "index.html").read_text()
     assert f"curves and tables: {tmp_path / 'index.html'}" in said
     runs = sorted(tmp_path.glob("runs/*/*/*/run.json"))
-    assert [json.loads(path.read_text())["config"]["rule"] for path in runs] == ["anneal", "scout", "target"]
-    assert all(rule in page for rule in ("scout", "anneal", "target"))
-    assert list(tmp_path.glob("figures/*/worst-curves.png"))
+    assert [json.loads(path.read_text())["config"]["rule"] for path in runs] == ["ability", "anneal", "target"]
+    assert all(rule in page for rule in RULES)
+    assert list(tmp_path.glob("figures/*/curves.png"))
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("runs/*/*/*/*.jsonl")}
     assert demo(windows=2, out=tmp_path) == 0
     assert {path: path.stat().st_mtime_ns for path in before} == before
