@@ -32,7 +32,7 @@ def test_examples_run(page, tmp_path, monkeypatch, capsys):
     assert "Curriculum" in scope
     if page == "README.md":
         printed = capsys.readouterr().out
-        assert "<Curriculum scout: 20 contexts x 5 levels, window 300" in printed
+        assert "<Curriculum ability: 20 contexts x 5 levels, window 300" in printed
         assert scope["curriculum"].frontier.mean() < 3  # the frontier moves in what a newcomer runs first
 
 
