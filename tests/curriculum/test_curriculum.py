@@ -228,8 +228,8 @@ def test_the_chance_of_every_cell():
     before = curriculum.chance
     assert before.success.shape == before.error.shape == (6, 4)
     assert before.success[0] == pytest.approx(1 / (1 + np.exp(-np.linspace(-1, 1, 4))))
-    assert (before.error == before.error[0, 0]).all()  # sqrt(shared variance 1 + own variance 1)
-    assert before.error[0, 0] == pytest.approx(2**0.5)
+    assert (before.error == before.error[0, 0]).all()  # sqrt(shared variance 1 + own variance 2)
+    assert before.error[0, 0] == pytest.approx(3**0.5)
     for _ in range(20):
         cells = Cells(np.repeat(np.arange(5), 4), np.tile(np.arange(4), 5))  # context 5 is never drawn
         curriculum.report(cells, cells.level >= 2)

@@ -68,10 +68,10 @@ def test_a_reference_without_a_frontier_hides_no_frontier(tmp_path):
 
 
 def test_a_variant_of_the_chosen_rule_is_named(tmp_path):
-    plant(tmp_path, "doorkey-limited", "ability", 0.5, {**rules.Ability().constants(), "focus": 4.0})
+    plant(tmp_path, "doorkey-limited", "ability", 0.5, {**rules.Ability().constants(), "focus": 5.0})
     (block,) = map(evaluated, group(planted(tmp_path, "scout"), "ability"))
     assert conclude(block, scores(block))[0] == (
-        "There is no ability with its own constants here: everything is compared with ability (focus 4.0)."
+        "There is no ability with its own constants here: everything is compared with ability (focus 5.0)."
     )
 
 
