@@ -179,6 +179,7 @@ def test_frozen_lake_in_short(monkeypatch, capsys):
     assert all(len(row.split()) == 11 for row in rows)
 
 
+@pytest.mark.usefixtures("shared_parts")
 def test_the_demos_bank_in_short(tmp_path, monkeypatch, capsys):
     """Six windows of every run; a second call reads them and says the same."""
     pytest.importorskip("jax")

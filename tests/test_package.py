@@ -53,7 +53,7 @@ def test_the_wheel_runs_the_readmes_example_in_an_empty_environment(empty_enviro
     (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
     clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     printed = python(example, empty_environment, cwd=tmp_path, env=clean)
-    assert "<Curriculum scout: 20 contexts x 5 levels, window 300" in printed
+    assert "<Curriculum ability: 20 contexts x 5 levels, window 300" in printed
     installed = python(
         "import importlib.metadata as m; print(sorted(d.name for d in m.distributions()))", empty_environment
     )
