@@ -194,7 +194,7 @@ def load_latest(algorithm: Any, save_path: str | os.PathLike[str], env: VecEnv, 
 
 
 def latest_save(save_path: str | os.PathLike[str]) -> Path | None:
-    """The newest whole file of ``CurriculumCallback(save_path=...)``, or None. A file that is cut off does not count."""
+    """The newest file of ``CurriculumCallback(save_path=...)``, or None. A file that is cut off does not count."""
     return next((file for _, file in sb3_saves.saves(Path(save_path))), None)
 
 
