@@ -184,6 +184,27 @@ def test_deepcopy_without_a_known_observation_says_what_to_do():
     assert seen == np.float32(0.5)
 
 
+def test_deepcopy_counters_begin_anew():
+    """The two examples of the class's docstring."""
+
+    class Walk(gym.Env):
+        observation_space = gym.spaces.Box(-9, 9, (2,))
+        action_space = gym.spaces.Discrete(2)
+        x, y, t = 3, 4, 6
+
+    env = Walk()
+    seen = lambda env: np.array([env.x, env.y], np.float32)  # noqa: E731
+    for counters, t in (((), 6), (["t"], 0)):
+        env.x, env.y, env.t = 3, 4, 6
+        codec = DeepcopyCodec(observe=seen, counters=counters)
+        state = codec.get_state(env)
+        env.x = env.y = env.t = 1
+        assert codec.set_state(env, state)[0].tolist() == [3, 4]
+        assert (env.x, env.y, env.t) == (3, 4, t)
+    with pytest.raises(ValueError, match="Walk has no attribute 'clock'"):
+        DeepcopyCodec(observe=seen, counters=["clock"]).get_state(env)
+
+
 def test_minigrid_arrays_can_be_edited_by_a_batch_simulator():
     env = gym.make("MiniGrid-DoorKey-6x6-v0")
     env.reset(seed=1)

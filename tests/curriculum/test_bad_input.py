@@ -147,8 +147,8 @@ def test_fuzzed_reports_are_taken_whole_or_refused_whole(context, level, success
     ("other", "message"),
     [
         (lambda: make("anneal"), "the state is of rule 'anneal', this curriculum's is 'scout'"),
-        (lambda: make(n_contexts=13), "the state has n_contexts 13, this curriculum 12"),
-        (lambda: make(n_levels=4), "the state has n_levels 4, this curriculum 5"),
+        (lambda: make(n_contexts=13), "of 13 contexts x 5 levels, and this one has 12 contexts x 5 levels"),
+        (lambda: make(n_levels=4), "of 12 contexts x 4 levels, and this one has 12 contexts x 5 levels"),
         (lambda: make(window=7), "the state has window 7, this curriculum 16"),
         (lambda: Curriculum(rules.Scout(n_min=3, beta=0.5), 12, 5), "the state's rule has beta=0.5, .* 0.2"),
     ],

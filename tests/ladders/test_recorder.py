@@ -123,8 +123,28 @@ def test_missing_success_is_an_error_and_a_function_will_do():
     for _ in range(5):
         recorder.step(0)
     assert recorder.trajectories == []  # it ended without success
+    assert recorder.finish().first_success is None
+    assert recorder.trajectories == []
+
+
+def test_finish_after_the_end_keeps_nothing_twice():
+    recorder = Recorder(
+        TimeLimit(gym.make("CartPole-v1").unwrapped, 5),
+        success=lambda observation, reward, terminated, truncated, info: truncated,
+    )
     with pytest.raises(ValueError, match="no step to keep"):
         recorder.finish()
+    for seed in (0, 1):
+        recorder.reset(seed=seed)
+        with pytest.raises(ValueError, match="no step to keep"):
+            recorder.finish()
+        for _ in range(5):
+            recorder.step(0)
+        assert recorder.finish() is recorder.finish() is recorder.trajectories[-1]
+        assert (recorder.trajectories[-1].seed, len(recorder.trajectories[-1])) == (seed, 5)
+    assert len(recorder.trajectories) == 2
+    with pytest.raises(ValueError, match="is finished: reset it"):
+        recorder.step(0)
 
 
 @pytest.fixture

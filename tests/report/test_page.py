@@ -10,6 +10,7 @@ import pytest
 
 from scout_rl import Curriculum, rules
 from scout_rl.records.compact import KINDS
+from scout_rl.records.level_colours import STOPS
 from scout_rl.report.build import report
 from scout_rl.report.read.runs import load
 from scout_rl.report.show.heat import encode, evidence_of_moves
@@ -163,10 +164,13 @@ def test_the_page_in_a_browser(browser, page, planted, tmp_path):
 
     # the map is the frontier: bank order, every context's colour at the first and the last window
     browser.value("(s => { s.value = 'bank'; s.dispatchEvent(new Event('change')); })(document.getElementById('sort'))")
-    easiest, target = [0, 34, 78], [254, 232, 56]
+    target, easiest = list(STOPS[0]), list(STOPS[-1])
     first, last = edges(browser, rows=12)
     assert first == [easiest] * 12
     assert [colour == target for colour in last] == (run.frontier[-1] == 0).tolist()
+
+    legend = browser.value("[...document.querySelectorAll('#legend span')].map(s => s.textContent)")
+    assert (legend[0], legend[4]) == ("level 0: target start (no help)", "level 4: easiest start (most help)")
 
     # hover: a window in which context 4 moved says which way, and on what
     move = int(np.flatnonzero(run.moves.context == 4)[0])

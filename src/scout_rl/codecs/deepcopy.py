@@ -34,8 +34,18 @@ STATES = ("state", "s")
 class DeepcopyCodec(ObjectCodec):
     """States of environments whose attributes are Python values and arrays.
 
-    ``observe(base_env)`` returns the observation; without it the usual method names are tried.
-    ``counters`` names attributes that count the episode's steps and restart at 0.
+    ``observe(base_env)`` returns the observation of the state that the environment is in. Pass it if the environment
+    has no method of a usual name, such as ``_get_obs``:
+
+        DeepcopyCodec(observe=lambda env: np.array([env.x, env.y], np.float32))
+
+    ``counters`` names the attributes that count the steps of an episode. They are 0 after a restore, so that a restored
+    episode has its whole time limit. Without it they go on from where the state was taken:
+
+        DeepcopyCodec(counters=["t"])
+
+    Use it wherever a codec is taken: ``Recorder(env, codec)``, ``verify_codec(env, codec)``, ``CurriculumEnv(...,
+    codec=codec)``.
     """
 
     key = "deepcopy"

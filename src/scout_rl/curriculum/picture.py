@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scout_rl.records.level_colours import level_colours, level_names
 from scout_rl.records.tables import Records, read_records
 from scout_rl.rules.cells import Event
 from scout_rl.rules.rule import require
@@ -102,21 +103,25 @@ def level_shares(records: Records, width: int) -> NDArray[np.float64]:
 
 
 def draw_levels(axes: Any, levels: NDArray[Any], n_levels: int, windows: tuple[float, float]) -> Any:
-    """Draw ``levels`` [columns, contexts] (NaN: white) over these windows, one row per context; returns the image.
-
-    cividis has equal steps of lightness, also for colour-blind readers. Level 0, the target, is the brightest.
-    """
-    from matplotlib import colormaps
-    from matplotlib.colors import BoundaryNorm
+    """Draw ``levels`` [columns, contexts] (NaN: white) over these windows, one row per context; returns the image."""
+    from matplotlib.colors import BoundaryNorm, ListedColormap
 
     return axes.imshow(
         np.ma.masked_invalid(levels.T),
         aspect="auto",
         interpolation="nearest",
-        cmap=colormaps["cividis_r"].resampled(n_levels).with_extremes(bad="white"),
+        cmap=ListedColormap(level_colours(n_levels)).with_extremes(bad="white"),
         norm=BoundaryNorm(np.arange(n_levels + 1) - 0.5, n_levels),
         extent=(*windows, levels.shape[1] - 0.5, -0.5),
     )
+
+
+def level_bar(figure: Any, image: Any, n_levels: int, **place: Any) -> Any:
+    """The legend of `draw_levels`; returns matplotlib's colour bar."""
+    bar = figure.colorbar(image, ticks=range(n_levels), **place)
+    bar.ax.tick_params(which="minor", length=0)
+    bar.ax.set_yticklabels(level_names(n_levels))
+    return bar
 
 
 def _draw_frontiers(figure: Any, axes: Any, records: Records) -> None:
@@ -125,11 +130,8 @@ def _draw_frontiers(figure: Any, axes: Any, records: Records) -> None:
     n_levels, first = int(records.config["n_levels"]), int(records.windows[0]["window"])
     image = draw_levels(axes, levels[:, order], n_levels, (first - 0.5, first + len(levels) * width - 0.5))
     axes.set_xlim(first - 0.5, first + len(records.windows) - 0.5)
-    bar = figure.colorbar(image, cax=axes.inset_axes((1.01, 0, 0.02, 1)), ticks=range(n_levels))
-    bar.ax.tick_params(which="minor", length=0)
-    names = {0: "0 (target)", n_levels - 1: f"{n_levels - 1} (easiest)"}
-    bar.ax.set_yticklabels([names.get(level, str(level)) for level in range(n_levels)])
-    bar.set_label("frontier" if records.frontier is not None else "mean level trained (white: none)")
+    bar = level_bar(figure, image, n_levels, cax=axes.inset_axes((1.01, 0, 0.02, 1)))
+    bar.set_label("level of the frontier" if records.frontier is not None else "mean level trained (white: none)")
     if len(records.events) <= MOST_MARKED:
         _mark_moves(axes, records.events, order)
     if len(order) <= 40:  # room to name every context
@@ -171,15 +173,12 @@ def _draw_moves(axes: Any, records: Records) -> None:
 
 def _draw_starts(axes: Any, records: Records) -> None:
     """Bars in the colours of the heat map, the target start at the bottom."""
-    from matplotlib import colormaps
-
     first, width = int(records.windows[0]["window"]), max(1, len(records.windows) // GROUPS)
     shares = level_shares(records, width)
     left = first - 0.5 + np.arange(len(shares)) * width
     below = np.cumsum(shares, axis=1) - shares
-    colours = colormaps["cividis_r"].resampled(shares.shape[1])
-    for level, share in enumerate(shares.T):
-        axes.bar(left, share, width, below[:, level], align="edge", color=colours(level), linewidth=0)
+    for level, colour in enumerate(level_colours(shares.shape[1])):
+        axes.bar(left, shares[:, level], width, below[:, level], align="edge", color=colour, linewidth=0)
     axes.set_ylim(0, 1)
     axes.set_ylabel("rollouts\nby level")
 
@@ -188,8 +187,9 @@ def _draw_success(axes: Any, records: Records) -> None:
     width = max(1, len(records.windows) // GROUPS)
     overall, at_target = success_by_window(records, width)
     middle = int(records.windows[0]["window"]) + np.arange(len(overall)) * width + (width - 1) / 2
-    axes.plot(middle, overall, color="#0072b2", label="all levels")
-    axes.plot(middle, at_target, color="#e69f00", marker="o", markersize=3, label="level 0 (target)")
+    target = level_colours(int(records.config["n_levels"]))[0]
+    axes.plot(middle, overall, color="#56b4e9", label="from all levels")
+    axes.plot(middle, at_target, color=target, marker="o", markersize=3, label="from the target start")
     axes.set_ylim(-0.03, 1.03)
     axes.set_ylabel("training success" if width == 1 else f"training success\n(mean of {width} windows)")
     axes.grid(alpha=0.3)

@@ -66,8 +66,8 @@ def take(curriculum: Curriculum) -> dict[str, Any]:
     }
 
 
-def restore(curriculum: Curriculum, state_dict: dict[str, Any]) -> None:
-    """Check a state dict against the curriculum that will continue from it, then cut its records and continue."""
+def check(curriculum: Curriculum, state_dict: dict[str, Any]) -> None:
+    """Refuse a state dict of another kind, rule or size than the curriculum that will continue from it."""
     if not isinstance(state_dict, dict) or "schema" not in state_dict:
         raise Refusal("this is no curriculum's state dict: it has no schema")
     if state_dict["schema"] != SCHEMA:
@@ -78,6 +78,11 @@ def restore(curriculum: Curriculum, state_dict: dict[str, Any]) -> None:
     _check_identity(state_dict["about"], _identity(curriculum))
     if state_dict["hash"] != _hash(state_dict["about"]):
         raise Refusal("the state dict's hash does not fit its own description: it was altered")
+
+
+def restore(curriculum: Curriculum, state_dict: dict[str, Any]) -> None:
+    """Check a state dict against the curriculum that will continue from it, then cut its records and continue."""
+    check(curriculum, state_dict)
     windows = state_dict["windows"]
     if not isinstance(windows, int) or windows < 0:
         raise Refusal(f"the state dict's windows is {windows!r}, but must be a count")
@@ -103,13 +108,22 @@ def restore(curriculum: Curriculum, state_dict: dict[str, Any]) -> None:
 
 def save(state_dict: dict[str, Any], path: str | os.PathLike[str]) -> None:
     """Write atomically: a crash leaves the old file or the new one."""
+    write_bytes(path, packed(state_dict), durable=True)
+
+
+def packed(state_dict: dict[str, Any]) -> bytes:
+    """The content of the file that `save` writes."""
     meta = {name: value for name, value in state_dict.items() if name != "arrays"}
-    write_bytes(path, pack(state_dict["arrays"], _META, meta, compressed=False), durable=True)
+    return pack(state_dict["arrays"], _META, meta, compressed=False)
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read what `save` wrote; nothing in the file is executed."""
-    content = Path(path).read_bytes()
+    return unpacked(Path(path).read_bytes(), path)
+
+
+def unpacked(content: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
+    """As `load`, from the file's content; errors name ``path``."""
     with reading(path, "is no saved curriculum, or is damaged"):
         arrays, meta = unpack(content, _META)
         require_shape(meta, {})
@@ -175,7 +189,13 @@ def _check_identity(stored: Any, identity: dict[str, Any]) -> None:
             raise Refusal(
                 f"the state's rule has {name}={stored_rule.get(name)!r}, this curriculum's {rule.get(name)!r}"
             )
-    for name in ("n_contexts", "n_levels", "window", "oracle_group"):
+    sizes = [f"{about.get('n_contexts')} contexts x {about.get('n_levels')} levels" for about in (stored, identity)]
+    if sizes[0] != sizes[1]:
+        raise Refusal(
+            f"the state is of a curriculum of {sizes[0]}, and this one has {sizes[1]}: make it of the same size, or "
+            "begin a new training"
+        )
+    for name in ("window", "oracle_group"):
         if stored.get(name) != identity.get(name):
             raise Refusal(f"the state has {name} {stored.get(name)!r}, this curriculum {identity.get(name)!r}")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 UNWRITABLE = {
@@ -13,21 +14,29 @@ UNWRITABLE = {
 }
 """Errors of writing: the disk is full, broken or not ours, or something is in the way."""
 
+PARTIAL = ".partial"
+"""How the name of a file ends that is not yet whole."""
+
 
 def write_bytes(path: str | os.PathLike[str], data: bytes, *, durable: bool = False) -> None:
-    """Write to a temporary file and rename it: a killed process leaves the old file or the new one.
+    """Write a file whole or not at all: see `replacing`."""
+    with replacing(path, durable=durable) as partial:
+        partial.write_bytes(data)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterator[Path]:
+    """Yield the path of a temporary file to write, then rename it: a killed process leaves the old file or the new one.
 
     With ``durable`` the bytes are on the disk before the file has its name.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    partial = target.with_name(f"{target.name}.{os.getpid()}{PARTIAL}")
     try:
-        with partial.open("wb") as file:
-            file.write(data)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
+        yield partial
+        if durable:
+            sync([partial])
         os.replace(partial, target)
     except BaseException:
         partial.unlink(missing_ok=True)

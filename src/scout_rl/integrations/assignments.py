@@ -125,6 +125,7 @@ class Assignments:
 
         With fewer environments than before, the tickets of the missing ones are not issued.
         """
+        snapshot.check(self.curriculum, state_dict)  # first: tickets of another size are no damage
         rows = self._saved_rows(state_dict)
         self.curriculum.load_state_dict(state_dict)
         self._generation += 1

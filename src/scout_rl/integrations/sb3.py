@@ -1,4 +1,4 @@
-"""Stable-Baselines3: one call around the environments, one callback, and a curriculum saved beside the model.
+"""Stable-Baselines3: one call around the environments, one callback, and saves to continue from.
 
     env = with_curriculum([MyEnv] * 8, curriculum, reset_to, success="is_success")
     model = PPO("MlpPolicy", env).learn(100_000, callback=CurriculumCallback())
@@ -25,6 +25,7 @@ from scout_rl.codecs.codec import Codec
 from scout_rl.curriculum import Curriculum
 from scout_rl.curriculum import checks as outcome_checks
 from scout_rl.files.refusal import Refusal
+from scout_rl.integrations import sb3_saves
 from scout_rl.integrations.assignments import LIKELY_CAUSE, Assignments, Ticket
 from scout_rl.integrations.gymnasium import CONTEXT, SUCCESS, TICKET, CurriculumEnv, TargetEnv, check_rule
 from scout_rl.integrations.starts import check_shape, reset_operator
@@ -37,7 +38,9 @@ __all__ = [
     "CurriculumVecEnv",
     "assignments_of",
     "evaluate",
+    "latest_save",
     "load",
+    "load_latest",
     "save",
     "target_env",
     "with_curriculum",
@@ -151,29 +154,53 @@ class CurriculumVecEnv(_InfosWrapper):
             self.venv.env_method("scout_receive", [tuple(ticket)], indices=[i])
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write the model (``path.zip``) and, beside it, its curriculum with the cells in flight."""
-    model_file, curriculum_file = _files(path)
-    assignments_of(model.get_env()).save(curriculum_file)
-    model.save(model_file)
+def save(model: Any, path: str | os.PathLike[str], *, replay: bool = True) -> None:
+    """Write one file, ``path.zip``: the model, its curriculum with the cells in flight, and what both need to continue.
+
+    That is the statistics of a VecNormalize and, for off-policy models such as SAC, the replay: as many bytes as its
+    filled part takes in memory (a million steps of 30 numbers: about 300 MB). ``replay=False`` leaves it out; training
+    then continues with an empty replay. A kill while it writes leaves the old file. SB3's own ``load`` reads the file
+    too, without our part.
+    """
+    sb3_saves.write(model, assignments_of(model.get_env()), _zip_file(path), replay=replay)
 
 
 def load(algorithm: Any, path: str | os.PathLike[str], env: VecEnv, **kwargs: Any) -> Any:
     """Load what `save` wrote; ``learn(..., reset_num_timesteps=False)`` then continues.
 
     ``env`` comes from `with_curriculum`, with a new curriculum of the same rule and size. Its first reset issues the
-    cells in flight again.
+    cells in flight again. ``kwargs`` are those of ``algorithm.load``, which unpickles: load only files that you trust.
     """
-    model_file, curriculum_file = _files(path)
-    assignments_of(env).load(curriculum_file)
-    return algorithm.load(model_file, env=env, **kwargs)
+    return sb3_saves.read(algorithm, assignments_of(env), _zip_file(path), env, **kwargs)
 
 
-def _files(path: str | os.PathLike[str]) -> tuple[Path, Path]:
-    """The files of the model and of its curriculum."""
-    stem = Path(path)
-    stem = stem.with_suffix("") if stem.suffix == ".zip" else stem
-    return stem.with_name(stem.name + ".zip"), stem.with_name(stem.name + ".curriculum.npz")
+def load_latest(algorithm: Any, save_path: str | os.PathLike[str], env: VecEnv, **kwargs: Any) -> Any:
+    """`load` the newest complete save of ``CurriculumCallback(save_path=...)``; refuse if there is none.
+
+    One script for the first start and for every later one:
+
+        if sb3.latest_save("runs/model"):
+            model = sb3.load_latest(PPO, "runs/model", env)
+        else:
+            model = PPO("MlpPolicy", env)
+        callback = CurriculumCallback(save_path="runs/model", save_every=10_000)
+        model.learn(1_000_000 - model.num_timesteps, callback=callback, reset_num_timesteps=False)
+    """
+    latest = latest_save(save_path)
+    if latest is None:
+        folder, pattern = Path(save_path).parent, sb3_saves.pattern(Path(save_path))
+        raise Refusal(f"{folder} holds no complete save {pattern}: nothing to continue from, so begin a new training")
+    return load(algorithm, latest, env, **kwargs)
+
+
+def latest_save(save_path: str | os.PathLike[str]) -> Path | None:
+    """The newest file of ``CurriculumCallback(save_path=...)``, or None. A file that is cut off does not count."""
+    return next((file for _, file in sb3_saves.saves(Path(save_path))), None)
+
+
+def _zip_file(path: str | os.PathLike[str]) -> Path:
+    file = Path(path)
+    return file if file.suffix == ".zip" else file.with_name(f"{file.name}.zip")
 
 
 def target_env(
@@ -243,7 +270,7 @@ def _normaliser(env: VecEnv) -> VecNormalize | None:
 
 
 class CurriculumCallback(BaseCallback):  # type: ignore[misc]
-    """Logs the curriculum, evaluates at level 0, and saves the curriculum beside the model.
+    """Logs the curriculum, evaluates at level 0, and saves the training.
 
     The SB3 logger gets ``scout/mean_frontier``, ``scout/share_at_target`` (share of contexts with frontier 0),
     ``scout/windows``, ``scout/staleness`` (mean, in windows), ``scout/dropped_episodes``, and per group
@@ -252,10 +279,16 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
     environments are in a VecNormalize, ``eval_env`` gets the statistics of training before each evaluation. The
     curriculum records every evaluation for ``scout report``, at most one per window.
 
+    Watch these keys, not SB3's ``rollout/success_rate``: that one counts episodes from all levels, so it is high while
+    starts are easy. The log says so once.
+
     ``evaluation_group`` labels the training contexts; the default is one group, ``all``. ``eval_group`` labels the
     contexts of ``eval_env``, in its order. Without it training contexts keep their label, and held-out contexts are
-    refused. ``eval_every`` and ``save_every`` are in environment steps. `save` writes ``<save_path>_<steps>_steps`` at
-    the end of training; with ``save_every`` also during training, between an update and the next rollout.
+    refused. ``eval_every`` and ``save_every`` are in environment steps.
+
+    `save` writes ``<save_path>_<steps>_steps.zip`` at the end of training. With ``save_every`` it also saves at the
+    start and during training, between an update and the next rollout. The newest ``keep`` files stay (None: all); an
+    older one is removed when the newer ones are on the disk. ``replay`` is that of `save`. `load_latest` continues.
     """
 
     def __init__(
@@ -268,15 +301,20 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
         deterministic: bool = True,
         save_path: str | os.PathLike[str] | None = None,
         save_every: int | None = None,
+        keep: int | None = 2,
+        replay: bool = True,
         verbose: int = 0,
     ) -> None:
         super().__init__(verbose)
         require(save_every is None or save_path is not None, "save_every needs a save_path")
+        require(keep is None or keep >= 1, f"keep is {keep}, but at least the newest save must stay (None: all)")
         require(eval_group is None or eval_env is not None, "eval_group labels the contexts of eval_env: there is none")
         self._labels = None if evaluation_group is None else np.asarray(evaluation_group)
         self._eval_labels = None if eval_group is None else np.asarray(eval_group)
         self._eval_env, self._eval_every, self._deterministic = eval_env, eval_every, deterministic
-        self._save_path, self._save_every = save_path, save_every
+        self._save_path, self._save_every = None if save_path is None else Path(save_path), save_every
+        self._keep, self._replay = keep, replay
+        self._said_what_to_watch = False
         self._evaluated = self._saved = 0
         self.evaluations: list[tuple[int, dict[int, float]]] = []
         """Per evaluation: environment steps, and the success of each context as from `evaluate`."""
@@ -298,6 +336,10 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
             self._eval_groups = self._groups_of(_contexts_of(self._eval_env))
         self._evaluated = self._saved = self.num_timesteps
         self._outcomes, self._successes = self._at_target()
+        if self._save_path is not None:
+            self._check_saves(self._save_path)
+            if self._save_every is not None:
+                self._save()  # a training that is killed early can continue too, and its records with it
 
     def _on_rollout_start(self) -> None:
         if self._save_every is not None and self.num_timesteps - self._saved >= self._save_every:
@@ -324,6 +366,15 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
             for i in range(new[context]):
                 self.logger.record_mean(f"scout/success_level0/{group}", float(i < succeeded[context]))
         self._outcomes, self._successes = outcomes, successes
+        self._say_what_to_watch()
+
+    def _say_what_to_watch(self) -> None:
+        """Say once, where SB3 prints its table, that its success rate is over all levels."""
+        if self._said_what_to_watch or not self.model.ep_success_buffer or not self.assignments.outcomes[:, 1:].any():
+            return
+        self._said_what_to_watch = True
+        instead = "success_level0/* (give an eval_env for more)" if self._eval_env is None else "eval_success/*"
+        self.logger.info(f"rollout/success_rate counts episodes from all levels, easy ones too: watch scout/{instead}")
 
     def _on_training_end(self) -> None:
         if self._save_path is not None:
@@ -367,6 +418,21 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
             self.logger.record(f"scout/eval_success/{name}", rate)
         self.logger.record("scout/eval_worst_group", min(rates.values()))
 
+    def _check_saves(self, save_path: Path) -> None:
+        """Refuse, before training, what could not be saved or would be mistaken for another training's save."""
+        buffer = sb3_saves.replay_of(self.model)
+        if self._replay and buffer is not None:
+            sb3_saves.check_replay(buffer)
+        steps, file = next(iter(sb3_saves.saves(save_path)), (0, None))
+        if steps > self.num_timesteps:
+            raise Refusal(
+                f"{file} is the save of a training that is further than this one ({self.num_timesteps} steps): "
+                "continue it with load_latest and learn(..., reset_num_timesteps=False), or choose another save_path"
+            )
+
     def _save(self) -> None:
+        assert self._save_path is not None
         self._saved = self.num_timesteps
-        save(self.model, f"{os.fspath(self._save_path or '')}_{self.num_timesteps}_steps")
+        save(self.model, sb3_saves.save_file(self._save_path, self.num_timesteps), replay=self._replay)
+        if self._keep is not None:
+            sb3_saves.remove_older(self._save_path, self._keep)

@@ -27,7 +27,8 @@ class Recorder(gymnasium.Wrapper):  # type: ignore[misc]
 
     ``success`` is a key of info or a function of (observation, reward, terminated, truncated, info). By default
     it is one of the usual keys; an info without them is an error. ``achieved(observation)`` returns the achieved
-    goal if observations have no ``achieved_goal``. Finished episodes are in ``trajectories``.
+    goal if observations have no ``achieved_goal``. The end of an episode finishes its trajectory; `finish` does so
+    before. Finished trajectories are in ``trajectories``, or those alone that succeeded, with ``only_successes``.
     """
 
     def __init__(
@@ -52,6 +53,8 @@ class Recorder(gymnasium.Wrapper):  # type: ignore[misc]
         """Of every state of the episode: state, achieved goal, desired goal, observations."""
         self._steps: list[tuple[Array, float, bool]] = []
         """Of every step: action, reward, success."""
+        self._finished: Trajectory | None = None
+        """The trajectory that was finished since the last reset."""
 
     @property
     def codec(self) -> Codec:
@@ -63,7 +66,7 @@ class Recorder(gymnasium.Wrapper):  # type: ignore[misc]
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         """Reset and begin a trajectory; an unfinished one is dropped."""
         observation, info = self.env.reset(seed=seed, options=options)
-        self._seed, self._seen, self._steps = seed, [], []
+        self._seed, self._seen, self._steps, self._finished = seed, [], [], None
         self._see(observation)
         return observation, info
 
@@ -71,7 +74,7 @@ class Recorder(gymnasium.Wrapper):  # type: ignore[misc]
         """Step and record; the end of the episode finishes the trajectory."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         if not self._seen:
-            raise Refusal("reset the Recorder before stepping it.")
+            raise Refusal("the Recorder's episode has not begun, or is finished: reset it before the next step.")
         succeeded = self._success(observation, float(reward), terminated, truncated, info)
         self._steps.append((np.array(action), float(reward), succeeded))
         self._see(observation)
@@ -80,7 +83,12 @@ class Recorder(gymnasium.Wrapper):  # type: ignore[misc]
         return observation, reward, terminated, truncated, info
 
     def finish(self, *, terminated: bool = False, truncated: bool = True) -> Trajectory:
-        """Finish and keep the current trajectory, also before the episode's end."""
+        """Finish and keep the current trajectory before the episode's end.
+
+        If the episode has ended, its trajectory is finished already: nothing changes, and that one is returned.
+        """
+        if self._finished is not None:
+            return self._finished
         if not self._steps:
             raise Refusal("there is no step to keep: reset the Recorder and step it first.")
         states, achieved, desired, observed = zip(*self._seen, strict=True)
@@ -103,7 +111,7 @@ class Recorder(gymnasium.Wrapper):  # type: ignore[misc]
         )
         if not self._only_successes or trajectory.first_success is not None:
             self.trajectories.append(trajectory)
-        self._seen, self._steps = [], []
+        self._seen, self._steps, self._finished = [], [], trajectory
         return trajectory
 
     def _see(self, observation: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.curriculum.picture import draw_levels
+from scout_rl.curriculum.picture import draw_levels, level_bar
 from scout_rl.simulate.model import Floats
 from scout_rl.simulate.run import SimulatedRun
 from scout_rl.simulate.scenarios import Scenario
@@ -140,8 +140,9 @@ def draw(path: Path, scenario: Scenario, runs: list[SimulatedRun]) -> None:
     for panel in panels[-1]:
         panel.set_xlabel("window", fontsize=8)
     assert image is not None
-    bar = figure.colorbar(image, ax=panels, shrink=0.8, ticks=range(scenario.n_levels))
-    bar.set_label("level it trains from (0 = target start)", fontsize=8)
+    bar = level_bar(figure, image, scenario.n_levels, ax=panels, shrink=0.8)
+    bar.ax.tick_params(labelsize=7)
+    bar.set_label("level it trains from", fontsize=8)
     figure.suptitle(
         f"{scenario.key}: {scenario.about}\n(first seed; red lines part the groups; bold: every seed solved)",
         fontsize=9,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scout_rl.records.level_colours import level_colours, level_names
 from scout_rl.report.measure.comparison import READ_OFF, Score, over_seeds
 from scout_rl.report.measure.conditions import Block, Condition
 from scout_rl.report.measure.stuck import has_model
@@ -265,20 +266,17 @@ def _final(block: Block) -> Figure:
 
 def _levels(block: Block) -> Figure:
     """Rows are rules, columns groups of training contexts."""
-    from matplotlib import colormaps
-
     shown, groups, levels = block.conditions[:MOST_ROWS], data.training_groups(block), block.levels
     figure, axes = _axes(max(1.9, 0.85 + 0.72 * len(shown)), len(shown), len(groups))
     panels = np.reshape(axes, (len(shown), len(groups)))
-    colours = colormaps["cividis_r"](np.linspace(0, 1, levels))  # the target start is the brightest, as in the map
-    names = {0: "0 (target)", levels - 1: f"{levels - 1} (easiest)"}
     named = set(np.linspace(0, levels - 1, min(levels, MOST_NAMED)).round().astype(int).tolist())
-    labels = [names.get(i, str(i)) if i in named else "_" for i in range(levels)]  # matplotlib lists no "_"
+    labels = [name if i in named else "_" for i, name in enumerate(level_names(levels))]  # matplotlib lists no "_"
     for condition, row in zip(shown, panels, strict=True):
         row[0].set_title(condition.label, loc="left", color=INK, fontsize=8, pad=3)
         for panel, name in zip(row, groups, strict=True):
             x, share = data.level_shares(condition, name)
-            panel.stackplot(x, share.T, colors=colours, linewidth=0, labels=labels if panel is panels[0, 0] else ())
+            names = labels if panel is panels[0, 0] else ()
+            panel.stackplot(x, share.T, colors=level_colours(levels), linewidth=0, labels=names)
             panel.margins(x=0)
             panel.set_ylim(0, 1)
             panel.set_yticks([0, 1])

@@ -5,13 +5,13 @@
   if (!data.runs.length) return;
   const at = (id) => document.getElementById(id);
   const heat = at("heat"), strip = at("strip"), tip = at("tip"), which = at("which"), block = at("block"), sort = at("sort"), view = at("view");
-  const STOPS = [[0, 34, 78], [66, 78, 108], [124, 123, 120], [187, 173, 108], [254, 232, 56]];
+  const { stops: STOPS, target: TARGET, easiest: EASIEST } = data.level;
   const KINDS = ["advance", "retreat", "antistall"], NONE = 255, UNIT = 200;
   const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3]], LINES = ["#0072b2", "#d98200", "#009e73", "#cc79a7"];
   let run = null, cursor = null;
 
-  function colour(level, levels) { // level 0, the target, is the brightest: legible without colour
-    const place = (1 - level / Math.max(1, levels - 1)) * (STOPS.length - 1), i = Math.min(Math.floor(place), STOPS.length - 2);
+  function colour(level, levels) { // the mean level of a column lies between two levels
+    const place = (level / Math.max(1, levels - 1)) * (STOPS.length - 1), i = Math.min(Math.floor(place), STOPS.length - 2);
     return STOPS[i].map((v, k) => Math.round(v + (STOPS[i + 1][k] - v) * (place - i)));
   }
 
@@ -160,7 +160,7 @@
       box.append(item);
     };
     for (let level = 0; level < told.levels; level++)
-      add(`rgb(${colour(level, told.levels)})`, `level ${level}${level ? level === told.levels - 1 ? " (easiest)" : "" : " (target start)"}`);
+      add(`rgb(${colour(level, told.levels)})`, `level ${level}${level ? level === told.levels - 1 ? `: ${EASIEST}` : "" : `: ${TARGET}`}`);
     if (d.moves) add("#e8000b", "retreat");
     at("rows").textContent = `${told.contexts} contexts from top to bottom, ${told.windows} windows from left to right` +
       (d.a.group ? `; groups ${told.groups.join(", ")} parted by a line` : "") + (d.moves ? `; colour: frontier${both ? " (rollouts start from other levels too)" : ""}` : "; colour: mean level of rollouts, blank where a context was not drawn");

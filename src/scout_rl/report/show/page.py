@@ -8,6 +8,7 @@ from html import escape
 from importlib import resources
 from typing import Any, NamedTuple
 
+from scout_rl.records.level_colours import EASIEST, STOPS, TARGET
 from scout_rl.report.measure.conditions import NOT_IDENTITY
 from scout_rl.report.measure.stuck import has_model
 from scout_rl.report.measure.tables import Table
@@ -202,6 +203,7 @@ def _payload(parts: Sequence[Part], entries: Sequence[Entry]) -> str:
         "blocks": list(blocks),
         "configs": [json.loads(c) for c in configs],
         "versions": [json.loads(v) for v in versions],
+        "level": {"stops": STOPS, "target": TARGET, "easiest": EASIEST},
         "words": [[word, MEANING[word]] for word in WORDS],
         "runs": runs,
     }
