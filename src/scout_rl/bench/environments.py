@@ -35,6 +35,7 @@ log = logging.getLogger("scout_rl")
 SPLITS = ("train", "held-out")
 LADDERS = tuple(name for name, source in SOURCES.items() if not source.from_runs)
 OPTIONS = ("context", "level")
+RENDER_MODE = "rgb_array"
 PIXELS = 480
 """About the longer side of a rendered picture."""
 
@@ -47,14 +48,14 @@ class SettingEnv(gym.Env):  # type: ignore[misc]
     that of a step ``is_success``: whether the family calls the present state a success.
     """
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012  (Gymnasium's name and form)
+    metadata = {"render_modes": [RENDER_MODE], "render_fps": 30}  # noqa: RUF012  (Gymnasium's name and form)
 
     def __init__(
         self, setting: str, split: str = "train", ladder: str = "manual", render_mode: str | None = None
     ) -> None:
         _require_one_of("split", split, SPLITS)
         _require_one_of("ladder", ladder, LADDERS)
-        _require_one_of("render_mode", render_mode, (None, *self.metadata["render_modes"]))
+        _require_one_of("render_mode", render_mode, (None, RENDER_MODE))
         self.setting, self.split, self.ladder, self.render_mode = setting_of(setting), split, ladder, render_mode
         part = self._part = _part(setting, split)
         self.n_contexts, self.n_levels = len(part), self.setting.n_levels if split == "train" else 1
@@ -80,9 +81,7 @@ class SettingEnv(gym.Env):  # type: ignore[misc]
         """The stock environment of the present context."""
         return self._players[self._tags.get("group", self.groups[0])]
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode from a cell; a wrong cell is refused."""
         super().reset(seed=seed)
         context, level = self._cell(options or {})
@@ -141,13 +140,15 @@ def reset_to(env: gym.Env, context: int, level: int) -> tuple[Any, dict[str, Any
 def play_held_out(env: gym.Env, policy: Callable[[Any], Any]) -> tuple[NDArray[np.bool_], list[str]]:
     """Play every held-out context once from level 0; return its outcome and its group, for `Curriculum.evaluation`.
 
-    ``env`` is a setting with ``split="held-out"``, in the wrappers that the policy was trained with. An episode succeeds
-    if any of its steps does.
+    ``env`` is a setting with ``split="held-out"``, in the wrappers that the policy was trained with. An episode
+    succeeds if any of its steps does.
     """
     base = env.unwrapped
     if not (isinstance(base, SettingEnv) and base.split == "held-out"):
-        raise Refusal('play_held_out needs a setting made with split="held-out", such as '
-                      'gymnasium.make("scout/DoorKey-v0", split="held-out")')
+        raise Refusal(
+            'play_held_out needs a setting made with split="held-out", such as '
+            'gymnasium.make("scout/DoorKey-v0", split="held-out")'
+        )
     outcomes = [_succeeds(env, policy, context) for context in range(base.n_contexts)]
     return np.array(outcomes, dtype=np.bool_), list(base.groups)
 
@@ -197,7 +198,7 @@ def _containing(spaces: Sequence[gym.Space[Any]]) -> gym.Space[Any]:
     """The space itself if all are equal, else the smallest box around boxes."""
     first: Any = spaces[0]
     if all(space == first for space in spaces):
-        return first  # type: ignore[no-any-return]
+        return first
     low, high = (np.array([getattr(space, side) for space in spaces]) for side in ("low", "high"))
     return gym.spaces.Box(low.min(axis=0), high.max(axis=0), dtype=first.dtype)
 
