@@ -23,6 +23,8 @@ GRID = "doorkey-limited-small"
 ONE_EACH = (GRID, "pointmaze-medium-small", "fetch-conflict-small", "metaworld-conflict-small")
 SCAFFOLDED = [pytest.param(key, marks=[] if i < 2 else [pytest.mark.slow]) for i, key in enumerate(ONE_EACH)]
 """The other two need seconds to build a ladder."""
+FOUR, TWO = (gymnasium.spaces.Box(-1.0, 1.0, (n,), np.float32) for n in (4, 2))
+ACTIONS = {"minigrid": gymnasium.spaces.Discrete(7), "fetch": FOUR, "pointmaze": TWO, "metaworld": FOUR}
 OF_THE_STOCK_SPACES = re.compile(r"A Box observation space (minimum|maximum) value is -?infinity")
 
 
@@ -104,6 +106,7 @@ def test_check_env_has_nothing_to_say(key):
     assert [message for message in messages if not OF_THE_STOCK_SPACES.search(message)] == []
     base, setting = env.unwrapped, SETTINGS[key]
     assert (base.setting, base.n_contexts, base.n_levels) == (setting, setting.n_train, setting.n_levels)
+    assert env.action_space == ACTIONS[setting.family]
     assert set(base.groups) == {group.name for group in setting.groups}
     assert len(base.groups) == base.n_contexts
 
