@@ -25,6 +25,7 @@ FLOW = {
     "bench.ladders": {"ladders", "bench.settings", "bench.families"},
     "bench.run": {"rules", "records", "curriculum", "codecs", "ladders"}
     | {"bench.hardware", "bench.settings", "bench.learners", "bench.families", "bench.rollouts", "bench.ladders"},
+    "bench.environments": {"curriculum", "bench.settings", "bench.families", "bench.ladders"},
     "bench.campaign": {"rules", "records", "bench.hardware", "bench.run"},
     "bench.reproduction": {"records", "report", "bench.settings"},
     # what puts them together

@@ -98,10 +98,22 @@ class StockStep(NamedTuple):
     success: bool
     over: bool
     """Terminated, or the time limit was reached."""
+    reward: float
+    terminated: bool
+    info: dict[str, Any]
+    """The stock environment's own."""
 
 
 class StockEnv(Protocol):
-    """One unmodified environment of a context. Ours is compared with it, and it renders the pictures."""
+    """One unmodified environment of a context. Ours is compared with it, and it renders the pictures.
+
+    It can be restored in a state of any context of the same group.
+    """
+
+    env: Any
+    """The unmodified Gymnasium environment."""
+    shown: Any
+    """The stock environment's own observation after the last reset, restore or step."""
 
     def reset(self) -> Any:
         """Start the context as the stock environment does; returns what the policy sees."""

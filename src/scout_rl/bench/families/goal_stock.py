@@ -41,15 +41,16 @@ class GoalStock(ABC):
     def __init__(self, env: Any, max_steps: int, read_stock: Callable[[Any], States]) -> None:
         self.env, self.max_steps, self.read_stock = env, max_steps, read_stock
         self.step_count = 0
+        self.shown: Any = None
         weakref.finalize(self, env.close).atexit = False  # frees its renderer
 
     @abstractmethod
-    def start(self) -> GoalView:
-        """A stock reset with the context's start and goal."""
+    def start(self) -> Any:
+        """A stock reset with the context's start and goal; returns the stock observation."""
 
     @abstractmethod
-    def put(self, state: Mapping[str, Array]) -> GoalView:
-        """Restore the named arrays of one state."""
+    def put(self, state: Mapping[str, Array]) -> Any:
+        """Restore the named arrays of one state; returns the stock observation."""
 
     @abstractmethod
     def is_success(self) -> bool:
@@ -62,13 +63,14 @@ class GoalStock(ABC):
     def reset(self) -> GoalView:
         """Start the context as the stock environment does."""
         self.step_count = 0
-        return self.start()
+        self.shown = self.start()
+        return self.view(self.shown)
 
     def restore(self, state: Mapping[str, Array]) -> GoalView:
         """Continue the episode from the named arrays of one state and its step counter."""
-        observation = self.put(state)
+        self.shown = self.put(state)
         self.step_count = int(state["step_count"])
-        return observation
+        return self.view(self.shown)
 
     def state(self) -> States:
         """The named arrays of the present state."""
@@ -76,10 +78,11 @@ class GoalStock(ABC):
 
     def step(self, action: Any) -> StockStep:
         """One stock step."""
-        observation, _, terminated, _, info = self.env.step(np.asarray(action))
+        self.shown, reward, terminated, _, info = self.env.step(np.asarray(action))
         self.step_count += 1
         over = bool(terminated) or self.step_count >= self.max_steps
-        return StockStep(self.view(observation), bool(info[self.success_key]), over)
+        success = bool(info[self.success_key])
+        return StockStep(self.view(self.shown), success, over, float(reward), bool(terminated), info)
 
     def render(self) -> NDArray[np.uint8]:
         """The stock picture."""

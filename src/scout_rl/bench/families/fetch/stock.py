@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from scout_rl.bench.families.fetch import codec, contexts
 from scout_rl.bench.families.fetch.simulator import HORIZON, stock_env
-from scout_rl.bench.families.goal_stock import GoalStock, GoalView, render_options
+from scout_rl.bench.families.goal_stock import GoalStock, render_options
 from scout_rl.bench.families.mujoco_batch import Array
 
 
@@ -24,7 +25,7 @@ class StockFetch(GoalStock):
         super().__init__(stock_env(**render_options(pixels)), HORIZON, codec.read_stock)
         self.object_xy, self.goal = np.array(context["object_xy"]), np.array(context["goal"])
 
-    def start(self) -> GoalView:
+    def start(self) -> Any:
         """The stock reset, then its last lines again with the context's object and goal."""
         env = self.env
         env.reset(seed=0)
@@ -34,12 +35,12 @@ class StockFetch(GoalStock):
         env.data.qacc_warmstart[:] = 0  # the stock reset computes forces once, not twice
         mujoco.mj_forward(env.model, env.data)
         env.goal = self.goal.copy()
-        return self.view(env._get_obs())
+        return env._get_obs()
 
-    def put(self, state: Mapping[str, Array]) -> GoalView:
+    def put(self, state: Mapping[str, Array]) -> Any:
         """Restore physics, goal, and the derived arrays that the stock observation reads one substep late."""
         codec.restore_stock(self.env, state)
-        return self.view(self.env._get_obs())
+        return self.env._get_obs()
 
     def render(self) -> NDArray[np.uint8]:
         """The stock picture. Drawing moves the goal's site and recomputes derived arrays; both are restored."""

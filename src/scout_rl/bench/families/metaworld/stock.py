@@ -32,17 +32,17 @@ class StockTask(GoalStock):
         self.vector = np.array(context["vector"])
         self._ready = False
 
-    def start(self) -> GoalView:
+    def start(self) -> Any:
         """The stock reset."""
         self._ready = True
         self.env._last_rand_vec = self.vector.copy()
-        return self.view(self.env.reset()[0])
+        return self.env.reset()[0]
 
-    def put(self, state: Mapping[str, Array]) -> GoalView:
+    def put(self, state: Mapping[str, Array]) -> Any:
         """Restore physics, goal and shelf; as after a stock reset, the previous frame is the current one."""
         if not self._ready:
             self.start()
-        return self.view(codec.restore_stock(self.env, state))
+        return codec.restore_stock(self.env, state)
 
     def is_success(self) -> bool:
         """Within the task's radius, as the stock reward judges it."""

@@ -55,6 +55,7 @@ def stock_env(name: str, **options: Any) -> Any:
     env = ALL_V3_ENVIRONMENTS[TASKS[task_index(name)].name](**options)
     env._partially_observable = False
     vars(env).pop("sawyer_observation_space", None)  # cached with the goal hidden
+    env.observation_space = env.sawyer_observation_space
     env._freeze_rand_vec = True
     env._set_task_called = True
     return env

@@ -29,19 +29,22 @@ class Stock:
             tile = max(SMALLEST_TILE, pixels // max(right - left, bottom - top))
             options = {"render_mode": "rgb_array", "tile_size": tile}
         self.env = stock_env(setting, **options)
+        self.shown: Any = None
         self._ready = False
 
     def reset(self) -> Any:
         """The stock layout and agent of the context's seed."""
         self._ready = True
-        return self.env.reset(seed=self.seed)[0]["image"]
+        self.shown = self.env.reset(seed=self.seed)[0]
+        return self.shown["image"]
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Any:
         """Start an episode in a state, by setting attributes: the stock package has no function for it."""
         if not self._ready:
             self.reset()
         restore_stock(self.env, state)
-        return self.env.gen_obs()["image"]
+        self.shown = self.env.gen_obs()
+        return self.shown["image"]
 
     def state(self) -> States:
         """The named arrays of the present state."""
@@ -54,8 +57,9 @@ class Stock:
 
     def step(self, action: Any) -> StockStep:
         """One stock step; only the goal terminates an episode."""
-        observation, _, terminated, truncated, _ = self.env.step(int(action))
-        return StockStep(observation["image"], bool(terminated), bool(terminated or truncated))
+        self.shown, reward, terminated, truncated, info = self.env.step(int(action))
+        over = bool(terminated or truncated)
+        return StockStep(self.shown["image"], bool(terminated), over, float(reward), bool(terminated), info)
 
     def render(self) -> NDArray[np.uint8]:
         """The stock picture, without the empty grid around the layout."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from scout_rl.bench.families.goal_stock import GoalStock, GoalView, render_options
+from scout_rl.bench.families.goal_stock import GoalStock, render_options
 from scout_rl.bench.families.mujoco_batch import Array
 from scout_rl.bench.families.pointmaze import codec, contexts
 from scout_rl.bench.families.pointmaze.simulator import SUCCESS_DISTANCE, Simulator, stock_env
@@ -22,7 +23,7 @@ class StockMaze(GoalStock):
         super().__init__(stock_env(simulator.task, **render_options(pixels)), simulator.max_steps, codec.read_stock)
         self.position, self.goal = np.array(context["start"]), np.array(context["goal"])
 
-    def start(self) -> GoalView:
+    def start(self) -> Any:
         """The stock reset, then its last lines again with the context's start and goal."""
         env = self.env
         env.reset(seed=0)
@@ -30,9 +31,9 @@ class StockMaze(GoalStock):
         env.update_target_site_pos()
         env.point_env.init_qpos[:2] = self.position
         observation, _ = env.point_env.reset()
-        return self.view(env._get_obs(observation))
+        return env._get_obs(observation)
 
-    def put(self, state: Mapping[str, Array]) -> GoalView:
+    def put(self, state: Mapping[str, Array]) -> Any:
         """Restore physics and goal."""
         codec.restore_stock(self.env, state)
         return self._present()
@@ -41,5 +42,5 @@ class StockMaze(GoalStock):
         """Within 0.45."""
         return bool(np.linalg.norm(self._present()["achieved_goal"] - self.env.goal) <= SUCCESS_DISTANCE)
 
-    def _present(self) -> GoalView:
-        return self.view(self.env._get_obs(self.env.point_env._get_obs()[0]))
+    def _present(self) -> Any:
+        return self.env._get_obs(self.env.point_env._get_obs()[0])
