@@ -17,7 +17,7 @@ from scout_rl.codecs.deepcopy import DeepcopyCodec
 from scout_rl.curriculum.picture import picture
 from scout_rl.ladders.ladder import Ladder
 
-PAGE = Path(__file__).parents[2] / "docs" / "add-scout.md"
+PAGE = Path(__file__).parents[2] / "docs" / "start.md"
 
 
 def blocks(language: str) -> list[str]:

@@ -1,11 +1,11 @@
-"""The example of docs/codecs-and-ladders.md runs, and shows what the page says."""
+"""The example of docs/environment.md runs, and shows what the page says."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "codecs-and-ladders.md"
+PAGE = Path(__file__).parents[2] / "docs" / "environment.md"
 
 
 def test_the_examples_run(tmp_path, monkeypatch, capsys):
