@@ -59,7 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--bank", nargs="+", choices=list(SCENARIOS), default=["homogeneous", "conflict"])
     parser.add_argument("--rule", nargs="+", choices=list(rules.RULES), default=["ability", "scout"])
-    parser.add_argument("--size", nargs="+", type=int, default=[1, 4, 16, 64, 256, 1024], help="outcomes per window")
+    parser.add_argument("--size", nargs="+", type=int, default=[4, 16, 64, 256, 1024], help="outcomes per window")
     parser.add_argument("--update", nargs="+", type=int, default=[16, 256], help="rollouts per update of the learner")
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--workers", type=int, default=2)
