@@ -1,33 +1,43 @@
-"""The example of docs/environment.md runs, and shows what the page says."""
+"""docs/environment.md: its blocks run in an empty folder and print what it shows; its tables are complete."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
+import subprocess
+import sys
 
-PAGE = Path(__file__).parents[2] / "docs" / "environment.md"
+import pytest
+
+pytest.importorskip("minari")
+
+from tests.docs.pages import blocks, in_order, run, text
+
+PAGE = "environment.md"
 
 
-def test_the_examples_run(tmp_path, monkeypatch, capsys):
-    first, second = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
+@pytest.mark.filterwarnings("ignore::UserWarning:minari")
+def test_the_page_does_what_it_says(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    names: dict = {}
-    exec(compile(first, str(PAGE), "exec"), names)
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))  # the page sets it too; this undoes it
+    names, printed = run(PAGE, capsys)
+    in_order(PAGE, printed, skip=("runs/bottleneck",))
+    assert "Corridor has none of _get_obs" in printed
+    assert "say how it observes" in printed, "what the page quotes"
+    assert "Corridor.steps is 6 after a restore: the episode is cut after 54 steps" in printed
     assert names["verdict"].ok
-    assert names["report"].ok, str(names["report"])
-    assert not names["report"].warnings, str(names["report"])
-    assert (names["ladder"].n_contexts, names["ladder"].n_levels) == (3, 5)
+    assert names["info"].keys() == {"scout_context", "scout_level"}
+    assert names["ladder"].sha256 == names["again"].sha256, "Minari keeps the states"
     assert (tmp_path / "ladder.npz").exists()
-    assert names["env"].unwrapped.goal.tolist() == names["observation"]["desired_goal"].tolist()
-    capsys.readouterr()
-    exec(compile(second, str(PAGE), "exec"), names)  # builds on the first
-    printed = capsys.readouterr().out.strip()
-    assert printed.startswith(re.search(r"print\(own\.sources\)  # (.*) \.\.\.", second)[1])
-    assert names["own"].cells[0][3] != names["ladder"].cells[0][3]
+    assert names["validate"](names["dense"], names["Corridor"], codec=names["codec"]).ok
+
+    command = [sys.executable, "-m", "scout_rl", "diagnose", "runs/bottleneck"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    (shown,) = (block for block in blocks(PAGE, "text") if block.startswith("runs/bottleneck"))
+    assert "never succeeds (2)" in shown
+    assert said.splitlines()[-1] == shown.splitlines()[-1]
 
 
 def test_every_codec_has_a_row():
     from scout_rl.codecs import REGISTRY
 
     for _, name, _ in REGISTRY:
-        assert f"| `{name}` |" in PAGE.read_text()
+        assert f"| `{name}` |" in text(PAGE)
