@@ -1,6 +1,6 @@
 """Drawing cells on the device: ``categorical`` beside a search in the running sum of the distribution.
 
-``categorical`` makes a random number for every draw and every cell; the search makes one per draw. Best of ``--rounds``.
+``categorical`` makes a random number for every draw and every cell, the search one per draw. Best of ``--rounds``.
 
     python -m benchmarks.device_draw
 """

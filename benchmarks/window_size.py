@@ -1,11 +1,11 @@
 """How many outcomes per window? The learner model, equal rollouts, windows of several sizes.
 
-The learner updates after every ``--update`` rollouts, whatever the window is. The curriculum redraws its distribution after
-every window. Printed: thousands of rollouts until the worst group is solved, geometric mean over seeds; a seed that
-did not solve counts as the budget, ``never``: no seed did. Rules keep their defaults.
+The learner updates after every ``--update`` rollouts, whatever the window is. The curriculum chooses anew after every
+window. Printed: thousands of rollouts until the worst group is solved, geometric mean over seeds; a seed that did not
+solve counts as the budget, ``never``: no seed did. Rules keep their defaults.
 
     python -m benchmarks.window_size                          # minutes on two cores
-    python -m benchmarks.window_size --size 16 --seeds 1      # seconds
+    python -m benchmarks.window_size --size 16 --seeds 1      # seconds; --size 1 is slow
 """
 
 from __future__ import annotations

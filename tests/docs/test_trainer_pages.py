@@ -22,7 +22,7 @@ def test_concepts(page):
 
 
 def test_own_loop(page, tmp_path):
-    names, printed = page("trainer-own-loop.md")
+    _, printed = page("trainer-own-loop.md")
     assert "<Curriculum ability: 20 contexts x 5 levels, window 300, mean frontier 0" in printed
     assert printed.endswith("25\n")
     assert len((tmp_path / "runs/own/evaluations.jsonl").read_text().splitlines()) == 2
@@ -33,7 +33,6 @@ def test_device(page):
     names, printed = page("trainer-device.md")
     in_order("trainer-device.md", printed)
     state, rule = names["state"], names["rule"]
-    context, level = names["draw"](state, jax.random.key(0))
     counts = np.zeros((names["CONTEXTS"], names["LEVELS"]))
     for t in range(20):
         context, level = (np.asarray(part) for part in names["draw"](state, jax.random.key(t)))
