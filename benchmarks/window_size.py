@@ -4,8 +4,8 @@ The learner updates after every ``--update`` rollouts, whatever the window is. T
 window. Printed: thousands of rollouts until the worst group is solved, geometric mean over seeds; a seed that did not
 solve counts as the budget, ``never``: no seed did. Rules keep their defaults.
 
-    python -m benchmarks.window_size                          # minutes on two cores
-    python -m benchmarks.window_size --size 16 --seeds 1      # seconds; --size 1 is slow
+    python -m benchmarks.window_size                          # ten minutes on two busy cores
+    python -m benchmarks.window_size --size 16 --seeds 1      # seconds
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--bank", nargs="+", choices=list(SCENARIOS), default=["homogeneous", "conflict"])
     parser.add_argument("--rule", nargs="+", choices=list(rules.RULES), default=["ability", "scout"])
-    parser.add_argument("--size", nargs="+", type=int, default=[4, 16, 64, 256, 1024], help="outcomes per window")
+    parser.add_argument("--size", nargs="+", type=int, default=[1, 4, 16, 64, 256, 1024], help="outcomes per window")
     parser.add_argument("--update", nargs="+", type=int, default=[16, 256], help="rollouts per update of the learner")
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--workers", type=int, default=2)
