@@ -110,6 +110,6 @@ if __name__ == "__main__":
     parser.add_argument("--plain", action="store_true", help="train from the target start alone")
     parser.add_argument("--log-dir")
     args = parser.parse_args()
-    curriculum, success = train(args.windows, rules.Target() if args.plain else rules.Scout(), args.log_dir)
+    curriculum, success = train(args.windows, rules.Target() if args.plain else rules.Ability(), args.log_dir)
     print(f"frontier: {None if curriculum.frontier is None else curriculum.frontier.tolist()}")
     print(f"solved from the target start: {success.sum()} of {CONTEXTS} contexts")

@@ -106,6 +106,6 @@ if __name__ == "__main__":
     parser.add_argument("--plain", action="store_true", help="train from the target start alone")
     parser.add_argument("--log-dir")
     args = parser.parse_args()
-    _, curriculum, success = train(args.timesteps, rules.Target() if args.plain else rules.Scout(), args.log_dir)
+    _, curriculum, success = train(args.timesteps, rules.Target() if args.plain else rules.Ability(), args.log_dir)
     print(f"frontier: {None if curriculum.frontier is None else curriculum.frontier.tolist()}")
     print(f"solved from the target start: {sum(success.values())} of {len(GOALS)} contexts")

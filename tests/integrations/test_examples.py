@@ -1,6 +1,6 @@
 """The examples run (in a fast mode), and SAC with HerReplayBuffer solves with SCOUT what it cannot solve without.
 
-The same for PPO is shown by tests/docs/test_add_scout_page.py, on the page that newcomers read first.
+The same for PPO is shown by tests/docs/test_start_page.py, on the page that newcomers read first.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def demo(
     console.print("[dim]One seed of a small bank: it shows how things work, not which rule is better.[/dim]")
     console.print(
         f"{time.perf_counter() - started:.0f} s. Picture of every frontier, curves and tables: {page}\n"
-        f"Records: {folder}/. Next: scout diagnose {folders[0]}, and docs/add-scout.md for your own training loop.",
+        f"Records: {folder}/. Next: scout diagnose {folders[0]}, and docs/start.md for your own training loop.",
         highlight=False,
         soft_wrap=True,
     )
