@@ -167,6 +167,8 @@ class Reader:
             words = ["simulate", "homogeneous", "proposition"]  # all of them take some seconds
         code = cli.main(words + _missing(CUT.get(words[0], []), words))
         assert code == 0, f"{where}: scout {' '.join(words)} ended with {code}"
+        for run in self.folder.glob("runs/*/*/*-windows2-episodes4-evaluate_every2"):
+            run.rename(run.with_name(run.name.split("-windows2")[0]))  # where the page's whole run lies
 
     def parse(self, words, where):
         """The words are those of the command: its function is asked for, and not called."""
