@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all setup lint results peers clean
+.PHONY: demo test test-all setup lint docs results peers clean
 
 demo: .venv/.demo
 	$(BIN)/scout demo --out out/demo
@@ -19,6 +19,10 @@ lint: setup
 	$(BIN)/mypy
 
 setup: .venv/.test
+
+# The documentation site: open out/site/index.html. The notice that is turned off is about another version of mkdocs.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The reproduction page, the page of pairs and their figures, from the committed records alone.
 results: setup

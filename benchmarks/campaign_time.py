@@ -96,7 +96,13 @@ def _side_by_side(config: RunConfig, rule: str, constants: dict[str, int], windo
             WorkerProcess(job(str(seed), RunConfig(**{**fields, "seed": seed}).as_dict(), folder, 1, windows))
             for seed in seeds
         ]
-        errors = [worker.error() for worker in processes]
+        try:
+            for worker in processes:
+                worker.start()
+            errors = [worker.error() for worker in processes]
+        finally:
+            for worker in processes:
+                worker.close()
         elapsed = time.time() - begin
         if any(errors):
             raise SystemExit(f"{config.setting}: {next(filter(None, errors))}")

@@ -130,7 +130,7 @@ def torch_window_seconds(repeats: int) -> tuple[float, int]:
     return min(timed)
 
 
-def measured(name: str, n_envs: int, rate: Callable[..., float], n_steps: int, repeats: int = 3) -> float | None:
+def measured(name: str, n_envs: int, rate: Callable[..., float], n_steps: int, repeats: int) -> float | None:
     """One line of the table; None where the peer is missing."""
     try:
         value = rate(n_envs, n_steps, repeats)
@@ -153,20 +153,24 @@ def version(package: str) -> str | None:
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument(
+        "--rounds", type=int, default=0, help="repeats of every measurement, the best counts; 0: 2 to 5"
+    )
+    rounds = parser.parse_args().rounds
     load_before = round(os.getloadavg()[0], 1)
     print(f"{SETTING.task} on {jax.devices()[0].platform}\n{'':<24}{'envs':>6}{'steps/s':>14}")
-    ours_16 = measured("scout_rl", 16, scout_rate, 8000)
-    ours_1024 = measured("scout_rl", 1024, scout_rate, 400)
-    stock = measured("stock SyncVectorEnv", 16, stock_rate, 400, 2)
-    pool = measured("EnvPool, 2 threads", 16, envpool_rate, 4000)
-    pool_1024 = measured("EnvPool, 2 threads", 1024, envpool_rate, 100)
-    navix_16 = measured("NAVIX", 16, navix_rate, 500)
-    navix_1024 = measured("NAVIX", 1024, navix_rate, 50)
-    window, steps = scout_window_seconds(5)
+    ours_16 = measured("scout_rl", 16, scout_rate, 8000, rounds or 3)
+    ours_1024 = measured("scout_rl", 1024, scout_rate, 400, rounds or 3)
+    stock = measured("stock SyncVectorEnv", 16, stock_rate, 400, rounds or 2)
+    pool = measured("EnvPool, 2 threads", 16, envpool_rate, 4000, rounds or 3)
+    pool_1024 = measured("EnvPool, 2 threads", 1024, envpool_rate, 100, rounds or 3)
+    navix_16 = measured("NAVIX", 16, navix_rate, 500, rounds or 3)
+    navix_1024 = measured("NAVIX", 1024, navix_rate, 50, rounds or 3)
+    window, steps = scout_window_seconds(rounds or 5)
     print(f"\n{'':<24}{'steps':>6}{'s/window':>14}\n{'scout_rl':<24}{steps:>6}{window:>14.3f}", flush=True)
     try:
-        torch_window, torch_steps = torch_window_seconds(2)
+        torch_window, torch_steps = torch_window_seconds(rounds or 2)
         print(f"{'torch PPO, stock envs':<24}{torch_steps:>6}{torch_window:>14.3f}")
         window_ratio = ratio(torch_window / torch_steps, window / steps)
     except ModuleNotFoundError as error:

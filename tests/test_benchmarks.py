@@ -43,6 +43,44 @@ def test_every_script_has_help_and_knows_the_options_it_shows():
             assert f'"{option}"' in source, f"benchmarks/{name}.py shows {option} and does not take it"
 
 
+RECORD = "results/doorkey-limited/random/100.npz"
+SHORT = {
+    "calibration": [RECORD, "--windows", "20"],
+    "campaign_time": ["campaigns/annealing-small.toml", "--windows", "6"],
+    "conflict_geometry": ["--windows", "1", "--updates", "1"],
+    "controller": ["--rounds", "1"],
+    "demo_bank": ["--seeds", "40", "--windows", "2", "--evaluate-every", "2", "--out", "{out}"],
+    "doorkey_limit": ["--limit", "100", "--windows", "1"],
+    "environments": ["--families", "pointmaze", "--rounds", "1"],
+    "frozen_lake": ["--windows", "2", "--seeds", "1"],
+    "learners": ["--updates", "1", "--rounds", "1"],
+    "made_again": ["results", "results"],
+    "minigrid_speed": ["--rounds", "1"],
+    "one_thing": ["doorkey-small", "-", "--windows", "2", "--out", "{out}"],
+    "scenarios": ["--scenario", "homogeneous", "--rule", "target", "--seeds", "1", "--workers", "1"],
+    "training": ["--rounds", "1", "--updates", "1"],
+    "window_length": ["results/doorkey-limited", "scout", "random"],
+    "withingroup": ["--windows", "1"],
+    "wrapper": ["--seconds", "0.01", "--rounds", "1", "--builds", "1", "--skip-fetch", "--skip-async"],
+}
+"""A short mode of every script."""
+
+
+def test_every_script_has_a_short_mode():
+    assert sorted(SHORT) == SCRIPTS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_every_script_runs_in_short(name, tmp_path):
+    """As the docs start it, with a smaller budget; peers that are not installed are skipped by the script itself."""
+    arguments = [argument.format(out=tmp_path) for argument in SHORT[name]]
+    command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
 def test_every_development_script_says_what_it_takes():
     """Those whose runs stand in docs/disagreements.md need nothing beyond the package."""
     pytest.importorskip("jax")

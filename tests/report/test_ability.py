@@ -25,7 +25,7 @@ from scout_rl.report.show.page import MEANING
 from scout_rl.rules.cells import Cells
 from scout_rl.simulate.model import init_skill, practise, success_chance
 from scout_rl.simulate.scenarios import SCENARIOS
-from tests.report.browser import CHROMIUM, Browser
+from tests.browser import CHROMIUM, Browser
 from tests.report.planted import play
 from tests.report.test_diagnose import planted
 

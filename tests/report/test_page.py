@@ -14,7 +14,7 @@ from scout_rl.records.level_colours import STOPS
 from scout_rl.report.build import report
 from scout_rl.report.read.runs import load
 from scout_rl.report.show.heat import encode, evidence_of_moves
-from tests.report.browser import CHROMIUM, Browser
+from tests.browser import CHROMIUM, Browser
 from tests.report.planted import as_run_folder, config, curve, play, steadily, write_compact
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt install chromium")

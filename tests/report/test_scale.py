@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.report.browser import CHROMIUM, Browser
+from tests.browser import CHROMIUM, Browser
 from tests.report.planted import config, curve, write_compact
 
 ROOT = Path(__file__).parents[2]

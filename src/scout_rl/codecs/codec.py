@@ -99,7 +99,7 @@ class State:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> State:
-        """Read what :meth:`save` wrote; a damaged file is a ``ValueError``."""
+        """Read what `save` wrote; a damaged file is a ``ValueError``."""
         arrays, meta, _ = read_archive(path)
         return cls(arrays, meta["codec"], meta["library"])
 

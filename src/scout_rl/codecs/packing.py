@@ -28,7 +28,7 @@ def pack_states(states: Sequence[State]) -> tuple[dict[str, Array], list[dict[st
 
 
 def unpack_states(arrays: Mapping[str, Array], index: Sequence[Mapping[str, Any]]) -> list[State]:
-    """The states that :func:`pack_states` packed."""
+    """The states that `pack_states` packed."""
     return [
         State({name: arrays[key] for name, key in entry["arrays"].items()}, entry["codec"], entry["library"])
         for entry in index

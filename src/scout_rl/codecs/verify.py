@@ -40,7 +40,7 @@ def verify_codecs(
     horizon: int = 10,
     new_process: bool = True,
 ) -> list[Verdict]:
-    """:func:`verify_codec` for several environments, with one new process for all."""
+    """`verify_codec` for several environments, with one new process for all."""
     trials = [Trial(env, codec, seed, n_states, horizon) for env in envs]
     for trial in trials:
         trial.check_here()

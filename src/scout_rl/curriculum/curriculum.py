@@ -32,10 +32,11 @@ STREAM = 0x5C0B7
 class Curriculum:
     """Assigns cells, takes their outcomes, moves frontiers.
 
-    >>> from scout_rl import Curriculum, rules
-    >>> curriculum = Curriculum(rules.Scout(), n_contexts=100, n_levels=5, seed=0)
-    >>> cells = curriculum.assign(16)
-    >>> events = curriculum.report(cells, success=[True] * 16)
+    Examples:
+        >>> from scout_rl import Curriculum, rules
+        >>> curriculum = Curriculum(rules.Ability(), n_contexts=100, n_levels=5, seed=0)
+        >>> cells = curriculum.assign(16)
+        >>> events = curriculum.report(cells, success=[True] * 16)
 
     The same seed and the same reports give the same assignments. Their random numbers are not those of
     ``np.random.default_rng(seed)``, so they are independent of an environment with the same seed. ``window`` outcomes

@@ -111,7 +111,7 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[s
 
 
 def parse_archive(content: bytes, name: str) -> tuple[dict[str, Array], dict[str, Any], str]:
-    """As :func:`read_archive`, from the file's content; errors call the file ``name``."""
+    """As `read_archive`, from the file's content; errors call the file ``name``."""
     try:
         arrays, envelope = unpack(content, META)
         require_shape(envelope, {"meta": {}, "sha256": str})
@@ -129,7 +129,7 @@ def pack_json(value: object) -> Array:
 
 
 def unpack_json(array: Array) -> Any:
-    """The value that :func:`pack_json` packed."""
+    """The value that `pack_json` packed."""
     return json.loads(np.asarray(array, dtype=np.uint8).tobytes())
 
 

@@ -58,12 +58,13 @@ class Staleness(NamedTuple):
 class Assignments:
     """The cells in flight of one curriculum. Make one, in the process that trains.
 
-    >>> from scout_rl import Curriculum, rules
-    >>> from scout_rl.integrations.assignments import Assignments
-    >>> assignments = Assignments(Curriculum(rules.Scout(), n_contexts=4, n_levels=5))
-    >>> slot = assignments.slot()
-    >>> ticket = slot.issue()
-    >>> events = slot.finish(ticket.number, success=True)
+    Examples:
+        >>> from scout_rl import Curriculum, rules
+        >>> from scout_rl.integrations.assignments import Assignments
+        >>> assignments = Assignments(Curriculum(rules.Ability(), n_contexts=4, n_levels=5))
+        >>> slot = assignments.slot()
+        >>> ticket = slot.issue()
+        >>> events = slot.finish(ticket.number, success=True)
     """
 
     def __init__(self, curriculum: Curriculum) -> None:

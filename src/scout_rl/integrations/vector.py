@@ -94,8 +94,9 @@ class RemoteCells:
 class CurriculumVectorEnv(gym.vector.VectorWrapper):  # type: ignore[misc]
     """Connects a Gymnasium vector environment of `CurriculumEnv`s in other processes with their curriculum.
 
-    >>> env_fns = [lambda: CurriculumEnv(MyEnv(), assignments, reset_to, "is_success")] * 8   # doctest: +SKIP
-    >>> envs = CurriculumVectorEnv(AsyncVectorEnv(env_fns), assignments)                      # doctest: +SKIP
+    Examples:
+        >>> env_fns = [lambda: CurriculumEnv(MyEnv(), assignments, reset_to, "is_success")] * 8   # doctest: +SKIP
+        >>> envs = CurriculumVectorEnv(AsyncVectorEnv(env_fns), assignments)                      # doctest: +SKIP
 
     Around a vector environment of this process it does nothing. It must be the first wrapper, to see the infos as the
     workers sent them.

@@ -215,7 +215,7 @@ class Ladder:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], sha256: str | None = None) -> Ladder:
-        """Read what :meth:`save` wrote; a damaged file, or one with another hash, is a ``ValueError``."""
+        """Read what `save` wrote; a damaged file, or one with another hash, is a ``ValueError``."""
         arrays, meta, stored_hash = read_archive(path)
         if meta.get("kind") != "ladder":
             raise Refusal(f"{path} holds no ladder.")

@@ -65,7 +65,7 @@ def from_minari(
 ) -> list[Trajectory]:
     """The episodes of a Minari dataset (or its id) as trajectories.
 
-    States come from the infos if :func:`to_minari` wrote them. Otherwise each episode is played again in ``env``
+    States come from the infos if `to_minari` wrote them. Otherwise each episode is played again in ``env``
     (by default the one that the dataset recovers) from its seeded reset. It must show the recorded observations
     within ``tolerance`` and succeed; a ``ValueError`` names an episode that does not.
     """

@@ -20,7 +20,7 @@ class Sources:
     attempts: int
     """Attempts per policy and context, from the target start."""
     succeeded: tuple[tuple[int, ...], ...]
-    """[policies][contexts]: successful attempts; 0 also where none was needed."""
+    """``[policies][contexts]``: successful attempts; 0 also where none was needed."""
     source_of: tuple[int, ...]
     """By context: the index of its source."""
     steps: tuple[int, ...]
@@ -63,7 +63,7 @@ class Sources:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Sources:
-        """From the values of :meth:`as_dict`."""
+        """From the values of `as_dict`."""
         contexts = values["contexts"]
         return cls(
             names=tuple(source["name"] for source in values["sources"]),

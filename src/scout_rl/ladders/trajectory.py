@@ -69,7 +69,7 @@ class Trajectory:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trajectory:
-        """Read what :meth:`save` wrote; a damaged file is a ``ValueError``."""
+        """Read what `save` wrote; a damaged file is a ``ValueError``."""
         arrays, meta, _ = read_archive(path)
         if meta.get("kind") != "trajectory":
             raise Refusal(f"{path} holds no trajectory.")

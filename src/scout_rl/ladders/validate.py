@@ -38,7 +38,7 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """The result of :func:`validate`: problems, and warnings that make no cell invalid."""
+    """The result of `validate`: problems, and warnings that make no cell invalid."""
 
     n_cells: int
     problems: tuple[Problem, ...] = ()
