@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from scout_rl.report.build import report
-from tests.report.browser import Browser
+from tests.browser import Browser
 
 IMAGES = Path("docs/images")
 WIDTH = 1100
