@@ -1,11 +1,11 @@
 """One window of the controller (assign 16, report 16), beside a peer's sampler and a plain Python loop.
 
-    .venv/bin/python -m benchmarks.controller            # the peer is skipped, with its reason, where it is missing
-    make peers && .venv-peers/bin/python -m benchmarks.controller
+    make peers && .venv-peers/bin/python -m benchmarks.controller [--rounds 7]
 
 The peer is JaxUED's LevelSampler, jitted, with one entry per context (we keep five levels for each): sample 16 levels,
-update 16 scores. The Python loop is tests/rules/reference.py, the specification written out. All are measured in turn,
-round after round, so that a busy machine slows all of them; the figure is the median round. The last line is JSON.
+update 16 scores. Where it is not installed it is skipped, with the reason. The Python loop is tests/rules/reference.py,
+the specification written out. All are measured in turn, round after round, so that a busy machine slows all of them;
+the figure is the median round. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from scout_rl.rules.cells import Outcomes
 LEVELS, BATCH = 5, 16
 SIZES = {100: 300, 10_000: 60, 1_000_000: 7}
 """Contexts: timed windows per round."""
-ROUNDS = 7
 
 
 def ours_numpy(n, rule=None):
@@ -154,7 +153,9 @@ def bytes_per_context(rule, n=100_000):
 
 
 def main():
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    n_rounds = parser.parse_args().rounds
     warnings.simplefilter("ignore")
     contenders = {"scout numpy": ours_numpy, "scout jax": ours_jax, "jaxued jax": jaxued, "python loop": python_loop}
     contenders |= {"ability numpy": ability_numpy, "ability jax": ability_jax}
@@ -174,12 +175,12 @@ def main():
             seconds(window, 3)  # compile, warm up
         counts = {name: max(1, repeats // 20) if name == "python loop" else repeats for name in ready}
         rounds = {name: [] for name in ready}
-        for _ in range(ROUNDS):
+        for _ in range(n_rounds):
             for name, window in ready.items():
                 rounds[name].append(seconds(window, counts[name]))
         for name, times in rounds.items():
             median[name, n] = float(np.median(times))
-    print(f"\none window: assign {BATCH}, report {BATCH}; {LEVELS} levels; median of {ROUNDS} interleaved rounds\n")
+    print(f"\none window: assign {BATCH}, report {BATCH}; {LEVELS} levels; median of {n_rounds} interleaved rounds\n")
     print(f"{'contexts':>12}" + "".join(f"{name:>16}" for name in contenders))
     for n in SIZES:
         cells = [f"{median[name, n] * 1e6:,.0f} us" if (name, n) in median else "-" for name in contenders]

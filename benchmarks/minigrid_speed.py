@@ -1,6 +1,8 @@
 """How fast MiniGrid steps and learns here, beside the stock package, EnvPool, NAVIX and a torch PPO.
 
-The last line printed is one JSON object.
+    make peers && .venv-peers/bin/python -m benchmarks.minigrid_speed [--rounds 3]
+
+The best of the rounds counts. The last line printed is one JSON object.
 
 DoorKey 8x8 with the 7x7x3 partial view, random actions drawn before the clock starts; finished episodes start again.
 Peers that are not installed in this interpreter are skipped with a printed reason.
@@ -130,7 +132,7 @@ def torch_window_seconds(repeats: int) -> tuple[float, int]:
     return min(timed)
 
 
-def measured(name: str, n_envs: int, rate: Callable[..., float], n_steps: int, repeats: int = 3) -> float | None:
+def measured(name: str, n_envs: int, rate: Callable[..., float], n_steps: int, repeats: int) -> float | None:
     """One line of the table; None where the peer is missing."""
     try:
         value = rate(n_envs, n_steps, repeats)
@@ -153,20 +155,22 @@ def version(package: str) -> str | None:
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    rounds = parser.parse_args().rounds
     load_before = round(os.getloadavg()[0], 1)
     print(f"{SETTING.task} on {jax.devices()[0].platform}\n{'':<24}{'envs':>6}{'steps/s':>14}")
-    ours_16 = measured("scout_rl", 16, scout_rate, 8000)
-    ours_1024 = measured("scout_rl", 1024, scout_rate, 400)
-    stock = measured("stock SyncVectorEnv", 16, stock_rate, 400, 2)
-    pool = measured("EnvPool, 2 threads", 16, envpool_rate, 4000)
-    pool_1024 = measured("EnvPool, 2 threads", 1024, envpool_rate, 100)
-    navix_16 = measured("NAVIX", 16, navix_rate, 500)
-    navix_1024 = measured("NAVIX", 1024, navix_rate, 50)
-    window, steps = scout_window_seconds(5)
+    ours_16 = measured("scout_rl", 16, scout_rate, 8000, rounds)
+    ours_1024 = measured("scout_rl", 1024, scout_rate, 400, rounds)
+    stock = measured("stock SyncVectorEnv", 16, stock_rate, 400, rounds)
+    pool = measured("EnvPool, 2 threads", 16, envpool_rate, 4000, rounds)
+    pool_1024 = measured("EnvPool, 2 threads", 1024, envpool_rate, 100, rounds)
+    navix_16 = measured("NAVIX", 16, navix_rate, 500, rounds)
+    navix_1024 = measured("NAVIX", 1024, navix_rate, 50, rounds)
+    window, steps = scout_window_seconds(rounds)
     print(f"\n{'':<24}{'steps':>6}{'s/window':>14}\n{'scout_rl':<24}{steps:>6}{window:>14.3f}", flush=True)
     try:
-        torch_window, torch_steps = torch_window_seconds(2)
+        torch_window, torch_steps = torch_window_seconds(rounds)
         print(f"{'torch PPO, stock envs':<24}{torch_steps:>6}{torch_window:>14.3f}")
         window_ratio = ratio(torch_window / torch_steps, window / steps)
     except ModuleNotFoundError as error:
