@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all setup lint docs results peers clean
+.PHONY: demo test test-all setup lint docs results peers dist clean
 
 demo: .venv/.demo
 	$(BIN)/scout demo --out out/demo
@@ -46,10 +46,26 @@ results: setup
 	$(BIN)/pip install -q -c constraints.txt -e '.[ray]'
 	touch $@
 
-# What the benchmarks compare with; pins that clash with ours get an environment of their own.
-peers:
+# Everything that the printed speeds are compared with, in one environment beside our own pins:
+# .venv-peers/bin/python -m benchmarks.NAME
+PEERS := jaxued six envpool navix sbx-rl
+peers: .venv-peers/.installed
+
+.venv-peers/.installed: pyproject.toml constraints.txt constraints-peers.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/pip install -q -c constraints.txt -e '.[cli,plot,jax,minigrid]' jaxued six envpool==1.2.5 navix torch==2.13.0
+	.venv-peers/bin/pip install -q -c constraints.txt -c constraints-peers.txt -e '.[cli,plot,jax,minigrid,mujoco,sb3]' $(PEERS)
+	touch $@
+
+# What would be uploaded, and whether it is fit for that.
+dist: .venv/.release
+	rm -rf out/dist
+	$(BIN)/python -m build --no-isolation --outdir out/dist .
+	$(BIN)/twine check --strict out/dist/*
+	$(BIN)/check-wheel-contents out/dist/*.whl
+
+.venv/.release: pyproject.toml constraints.txt | .venv/bin/pip
+	$(BIN)/pip install -q -c constraints.txt -e '.[release]'
+	touch $@
 
 clean:
 	rm -rf .venv out build dist

@@ -1,11 +1,11 @@
 """One window of the controller (assign 16, report 16), beside a peer's sampler and a plain Python loop.
 
-    .venv/bin/python -m benchmarks.controller            # the peer is skipped, with its reason, where it is missing
-    make peers && .venv-peers/bin/python -m benchmarks.controller
+    make peers && .venv-peers/bin/python -m benchmarks.controller [--rounds 7]
 
 The peer is JaxUED's LevelSampler, jitted, with one entry per context (we keep five levels for each): sample 16 levels,
-update 16 scores. The Python loop is tests/rules/reference.py, the specification written out. All are measured in turn,
-round after round, so that a busy machine slows all of them; the figure is the median round. The last line is JSON.
+update 16 scores. Where it is not installed it is skipped, with the reason. The Python loop is tests/rules/reference.py,
+the specification written out. All are measured in turn, round after round, so that a busy machine slows all of them;
+the figure is the median round. The last line is JSON.
 """
 
 from __future__ import annotations

@@ -1,19 +1,18 @@
 """How fast the MuJoCo families step here, beside the stock vector environments, EnvPool and bare physics.
 
-    python -m benchmarks.environments [--families fetch pointmaze metaworld] [--rounds 8]
+    make peers && .venv-peers/bin/python -m benchmarks.environments [--families fetch pointmaze metaworld] [--rounds 8]
 
 16 environments, float32 actions drawn before the clock starts; episodes end at the stock horizon and start again (ours
 from restored starts, and that is in the time). Every candidate is measured once per round, in turn, and its best round
 counts, so that a busy machine does not slow one candidate alone. Bare physics is ``mj_step`` alone, in threads,
-with the controls of our own run. EnvPool needs an interpreter of its own: name it in ENVPOOL_PYTHON, else it is
-skipped. The last line printed is one JSON object.
+with the controls of our own run. EnvPool runs in a process of its own; where it is not installed it is skipped, with
+the reason. The last line printed is one JSON object.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import time
@@ -174,14 +173,12 @@ print(n_steps * n_envs / best)
 
 
 class EnvPool:
-    """EnvPool in its own interpreter."""
+    """EnvPool in its own process."""
 
     def __init__(self, subject: Subject) -> None:
-        python = os.environ.get("ENVPOOL_PYTHON")
-        if not python:
-            raise RuntimeError("ENVPOOL_PYTHON names no interpreter with envpool 1.2.5")
         sizes = [N_ENVS, subject.n_steps, subject.n_actions, n_usable_cores()]
-        self.command = [python, "-c", ENVPOOL, subject.envpool or SETTINGS[subject.setting].task, *map(str, sizes)]
+        task = subject.envpool or SETTINGS[subject.setting].task
+        self.command = [sys.executable, "-c", ENVPOOL, task, *map(str, sizes)]
 
     def run(self) -> float:
         done = subprocess.run(self.command, capture_output=True, text=True, check=False)

@@ -1,6 +1,6 @@
 """Gradient steps per second of SAC+HER here, beside SB3's, SBX's and a plain torch loop, at equal sizes.
 
-    python -m benchmarks.learners [--updates 64] [--rounds 11]
+    make peers && .venv-peers/bin/python -m benchmarks.learners [--updates 64] [--rounds 11]
 
 Batch 256, MLP 256x256, Fetch's shapes, HER with k=4; drawing and relabelling the minibatches is part of the time on
 every side. A round is ``--updates`` gradient steps. Each candidate has a process of its own and all usable cores (torch

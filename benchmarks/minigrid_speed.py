@@ -1,6 +1,8 @@
 """How fast MiniGrid steps and learns here, beside the stock package, EnvPool, NAVIX and a torch PPO.
 
-The last line printed is one JSON object.
+    make peers && .venv-peers/bin/python -m benchmarks.minigrid_speed [--rounds 3]
+
+The best of the rounds counts. The last line printed is one JSON object.
 
 DoorKey 8x8 with the 7x7x3 partial view, random actions drawn before the clock starts; finished episodes start again.
 Peers that are not installed in this interpreter are skipped with a printed reason.

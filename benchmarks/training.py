@@ -1,6 +1,6 @@
 """A whole training window on Fetch here, beside SB3's and SBX's SAC+HER and beside the floor; and what a run costs.
 
-    python -m benchmarks.training [--rounds 15] [--updates 16]
+    make peers && .venv-peers/bin/python -m benchmarks.training [--rounds 15] [--updates 16]
     python -m benchmarks.training --cost [--windows 200]     checkpoint share, disk and memory of three settings
     python -m benchmarks.training --memory [--windows 10000] resident set over many windows of a tiny simulator
 

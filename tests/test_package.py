@@ -5,10 +5,13 @@ import re
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+import scout_rl
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("jax", "torch", "gymnasium", "matplotlib", "tyro", "rich", "scipy", "mujoco", "minigrid")
@@ -35,18 +38,88 @@ def test_star_import_gives_the_public_names():
     assert {"Curriculum", "Cells", "Event", "Outcomes", "rules"} <= scope.keys()
 
 
+WITHOUT_POSIX = """
+import sys
+for name in ("fcntl", "grp", "pwd", "resource", "syslog", "termios", "tty"):
+    sys.modules[name] = None  # an import of it fails
+import os
+for name in ("fork", "getuid", "sched_getaffinity", "sched_setaffinity"):
+    delattr(os, name) if hasattr(os, name) else None
+from scout_rl import Curriculum, rules
+for _ in range(2):
+    curriculum = Curriculum(rules.Ability(), n_contexts=3, n_levels=2, log_dir=sys.argv[1])
+    if os.path.exists(sys.argv[2]):
+        curriculum.load(sys.argv[2])
+    curriculum.report(curriculum.assign(4), [True] * 4)
+    curriculum.save(sys.argv[2])
+    del curriculum
+"""
+
+
+def test_a_curriculum_needs_no_posix_module(tmp_path):
+    """What Windows lacks: the records are written without locks. Other things of Windows are not tried here."""
+    command = [sys.executable, "-c", WITHOUT_POSIX, str(tmp_path / "run"), str(tmp_path / "saved.npz")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "run" / "windows.jsonl").read_text().splitlines()) == 2
+
+
 @pytest.fixture(scope="session")
-def empty_environment(tmp_path_factory):
-    """A virtual environment with nothing but the wheel and what it pulls in."""
+def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     subprocess.run(build, check=True, capture_output=True)
-    (wheel,) = folder.glob("scout_rl-*.whl")
+    (path,) = folder.glob("scout_rl-*.whl")
+    return path
+
+
+@pytest.fixture(scope="session")
+def empty_environment(wheel):
+    """A virtual environment with nothing but the wheel and what it pulls in."""
+    folder = wheel.parent
     venv.create(folder / "env", with_pip=True)
     executable = str(folder / "env" / "bin" / "python")
     pip = [executable, "-m", "pip", "install", "-q", "-c", str(ROOT / "constraints.txt"), str(wheel)]
     subprocess.run(pip, check=True, capture_output=True)
     return executable
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel):
+    """Every file that git tracks below src: code, `py.typed`, and the data that the code reads."""
+    about = f"scout_rl-{scout_rl.__version__}.dist-info"
+    names = set(zipfile.ZipFile(wheel).namelist())
+    package = {name for name in names if not name.startswith(about)}
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "src"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("this is no checkout")
+    assert package == {name.removeprefix("src/") for name in listed.stdout.splitlines() if (ROOT / name).exists()}
+    assert {Path(name).suffix for name in package} >= {".py", ".typed", ".toml", ".json", ".js", ".css"}
+    assert {
+        f"{about}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE")
+    } == names - package
+
+
+def test_the_release_is_the_same_everywhere():
+    """The version that users see, the newest one in the changelog, and the one to cite."""
+    newest = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), flags=re.M)[0]
+    cited = re.findall(r"^version: (\S+)", (ROOT / "CITATION.cff").read_text(), flags=re.M)
+    assert [newest, *cited] == [scout_rl.__version__] * 2
+
+
+@pytest.mark.slow
+def test_the_release_can_be_uploaded(tmp_path):
+    """As `make dist` checks it: the metadata, the long description, and what the wheel holds."""
+    pytest.importorskip("twine", reason="the tools of a release are not installed: pip install 'scout-rl[release]'")
+    pytest.importorskip("check_wheel_contents")
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
+    subprocess.run(build, check=True, capture_output=True)
+    files = sorted(map(str, tmp_path.iterdir()))
+    assert [Path(file).suffix for file in files] == [".whl", ".gz"]
+    for command in (["twine", "check", "--strict", *files], ["check_wheel_contents", files[0]]):
+        done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
 
 
 def test_the_wheel_runs_the_readmes_example_in_an_empty_environment(empty_environment, tmp_path):
@@ -71,9 +144,13 @@ def test_the_command_says_what_it_needs(empty_environment):
 
 
 def test_versions_are_pinned_exactly_and_name_no_host():
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
-    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.!]*", line) for line in lines)
-    pins = dict(line.split("==") for line in lines)
+    """Those of the peers, too; what both files pin they pin alike."""
+    pins = {}
+    for name in ("constraints.txt", "constraints-peers.txt"):
+        for line in (ROOT / name).read_text().splitlines():
+            assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.!]*", line)
+            package, version = line.split("==")
+            assert pins.setdefault(package.lower().replace("_", "-"), version) == version
     assert pins["torch"] == "2.13.0"
     assert pins["mujoco"] == "3.3.0"
     assert pins["numpy"] == np.__version__

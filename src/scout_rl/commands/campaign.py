@@ -37,6 +37,7 @@ def campaign(
     memory: float = 0.0,
     width: int = 0,
     next: int = 0,
+    wait: bool = True,
     pack: Path | None = None,
     retry: bool = False,
     dry_run: bool = False,
@@ -56,6 +57,7 @@ def campaign(
         memory: GiB that one run is given; 0 takes the usual.
         width: Most runs of a batch, with --engine batch; 0 takes 64. Numbers depend on it in the last bits.
         next: Only so many of the missing runs, the first ones; 0 for all.
+        wait: For runs that other processes train; --no-wait leaves them to those, as in a job array.
         pack: Folder of compact records: what is there counts as finished, new ones are added (default: the file's).
         retry: Give runs that failed three times their chances again.
         dry_run: List what would be done, and do nothing.
@@ -65,6 +67,7 @@ def campaign(
     from scout_rl.bench.campaign.file import load
     from scout_rl.bench.campaign.state import forget_failures
     from scout_rl.bench.run.store import open_store
+    from scout_rl.files.lock import has_locks
 
     for name, value, least in (
         ("threads", threads, 1),
@@ -91,9 +94,12 @@ def campaign(
         console.print(f"{len(todo)} of {len(plan.runs)} runs to do", highlight=False)
         return 0
     if todo:
-        store.local_folder(".campaign").mkdir(parents=True, exist_ok=True)  # refuse an unwritable --out early
+        folder = store.local_folder(".campaign")
+        folder.mkdir(parents=True, exist_ok=True)  # refuse an unwritable --out early
+        if not wait and ("://" in out or not has_locks(folder)):
+            raise Refusal(f"--no-wait needs file locks, and {out} has none: two processes would train the same run")
     start = partial(_engine, engine, out, address, workers, threads, memory, width)
-    return carry_out(console, plan.runs, todo, states, store, start, pack)
+    return carry_out(console, plan.runs, todo, states, store, start, pack, wait=wait)
 
 
 def carry_out(
@@ -104,6 +110,8 @@ def carry_out(
     store: "Store",
     start: "Callable[[], Engine]",
     pack: Path | None = None,
+    *,
+    wait: bool = True,
 ) -> int:
     """Do ``todo``, show the progress, print the result; returns the exit code."""
     from scout_rl.bench.campaign.conduct import conduct
@@ -115,13 +123,15 @@ def carry_out(
         try:
             board = Board(runs, todo, store, engine.slots, console)
             with board.live or nullcontext():
-                states = conduct(runs, todo, states, store, engine, results=pack, watch=board.update)
+                states = conduct(runs, todo, states, store, engine, results=pack, watch=board.update, wait=wait)
         except KeyboardInterrupt:
             console.print("stopped; the same command continues")
             return 130
         finally:
             engine.close()
     console.print(summarise(states, set(), None), highlight=False)
+    if not wait:
+        console.print(f"{sum(state.here for state in states.values())} trained by this command", highlight=False)
     _say_why(console, runs, states)
     return int(any(state.phase is Phase.FAILED for state in states.values()))
 

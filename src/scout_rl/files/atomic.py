@@ -44,9 +44,9 @@ def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterato
 
 
 def sync(paths: Iterable[Path]) -> None:
-    """Flush files and folders to the disk; skip those that do not exist."""
+    """Flush files and folders to the disk; skip those that do not exist, and folders on Windows, which cannot be."""
     for path in paths:
-        if path.exists():
+        if path.exists() and not (os.name == "nt" and path.is_dir()):
             handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
             try:
                 os.fsync(handle)

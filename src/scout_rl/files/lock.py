@@ -7,6 +7,7 @@ some network file systems) every process is let in.
 from __future__ import annotations
 
 import errno
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,6 +56,12 @@ def is_held(path: Path) -> bool:
         return False
     with file:
         return not acquire(file)
+
+
+def has_locks(folder: Path) -> bool:
+    """Whether the file system of an existing folder locks files."""
+    with tempfile.NamedTemporaryFile(dir=folder) as first, open(first.name, "r+b") as second:
+        return acquire(first) and not acquire(second)
 
 
 def acquire(file: IO[bytes]) -> bool:

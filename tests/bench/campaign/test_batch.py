@@ -274,7 +274,7 @@ def test_the_engine_says_which_run_of_a_batch_failed(tmp_path, monkeypatch):
     """A run with a line of its own in the log failed for that reason; the others for the worker's, if it died."""
     runs, _ = planned(tmp_path)
     worker = SimpleNamespace(
-        start=lambda: None, ended=lambda: True, error=lambda: "it died", failed_runs=lambda: {runs[0].name: "refused"}
+        start=list, ended=lambda: True, error=lambda: "it died", failed_runs=lambda: {runs[0].name: "refused"}
     )
     monkeypatch.setattr(batch_engine, "WorkerProcess", lambda work: worker)
     engine = BatchEngine(str(tmp_path / "runs"), 64, 1)
@@ -291,6 +291,32 @@ def test_the_engine_says_which_run_of_a_batch_failed(tmp_path, monkeypatch):
         engine.start(run, 2)
     engine.ended()
     assert [ended.run for ended in engine.ended()] == [runs[2], runs[1], runs[0]]
+
+
+def test_runs_that_another_process_trains_leave_the_batch(tmp_path, monkeypatch):
+    """They have not failed; the campaign looks at them again."""
+    runs, _ = planned(tmp_path)
+    started = []
+
+    class Worker(SimpleNamespace):
+        def start(self):
+            taken = [[runs[0].name], [runs[0].name], []][len(started)]
+            started.append(sorted(self.work["runs"].keys() - set(taken)))
+            return taken
+
+    gone = {"ended": lambda: True, "error": lambda: None, "failed_runs": dict}
+    monkeypatch.setattr(batch_engine, "WorkerProcess", lambda work: Worker(work=work, **gone))
+    engine = BatchEngine(str(tmp_path / "runs"), 64, 1)
+    for run in runs[:2]:
+        engine.start(run, 3)
+    assert engine.ended() == [(runs[0], None, 0)]
+    assert engine.ended() == [(runs[1], None, 1)]
+    engine.start(runs[0], 3)
+    assert engine.ended() == [(runs[0], None, 0)]  # a batch of nobody
+    engine.start(runs[0], 3)
+    assert engine.ended() == []
+    assert engine.ended() == [(runs[0], None, 1)]
+    assert started == [[runs[1].name], [], [runs[0].name]]
 
 
 def test_a_worker_that_cannot_be_started(tmp_path, monkeypatch):

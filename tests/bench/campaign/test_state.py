@@ -1,6 +1,7 @@
 """What is left to do, worked out from the disk: no engine, no learner, planted files alone."""
 
 import dataclasses
+import errno
 import json
 
 import numpy as np
@@ -12,10 +13,11 @@ from scout_rl.bench.campaign.engine import Ended
 from scout_rl.bench.campaign.file import PlannedRun, load
 from scout_rl.bench.campaign.machine import n_workers, usable_cores
 from scout_rl.bench.campaign.state import CHANCES, Phase
-from scout_rl.bench.campaign.table import Board, duration
+from scout_rl.bench.campaign.table import Board, duration, summarise
 from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.store import open_store
 from scout_rl.bench.run.threads import environment
+from scout_rl.cli import main
 from scout_rl.records.compact import find_results, pack
 from tests.report.planted import as_run_folder, play, played_folder, steadily
 
@@ -160,16 +162,20 @@ def test_a_run_waits_for_the_policy_that_its_ladder_is_from(runs, store):
     assert engine.order == [b.name, c.name, a.name]
 
 
+def locked(store, name):
+    """The open file of a lock, as another process holds it."""
+    fcntl = pytest.importorskip("fcntl", reason="there are no file locks here")
+    store.write(name, b"")
+    file = (store.root / name).open("rb")
+    fcntl.flock(file, fcntl.LOCK_EX)
+    return file
+
+
 @pytest.mark.parametrize("lock", [".campaign/{}.lock", "{}/.lock"], ids=["campaign", "scout train"])
 def test_two_campaigns_share_a_folder(runs, store, lock):
     """What another process is training is left alone, and taken as finished or continued when it lets go."""
-    fcntl = pytest.importorskip("fcntl", reason="there are no file locks here")
     a, b, c = (run.name for run in runs)
-    files = {}
-    for name in (a, b):
-        store.write(lock.format(name), b"")
-        files[name] = (store.root / lock.format(name)).open("rb")
-        fcntl.flock(files[name], fcntl.LOCK_EX)
+    files = {name: locked(store, lock.format(name)) for name in (a, b)}
     engine, looks = Scripted(store), 0
 
     def watch(states, started):
@@ -185,6 +191,52 @@ def test_two_campaigns_share_a_folder(runs, store, lock):
     after = do(runs, store, engine, watch=watch)
     assert engine.order == [c, a]
     assert {ended.phase for ended in after.values()} == {Phase.FINISHED}
+
+
+def test_without_waiting_runs_are_left_to_who_trains_them(runs, store, monkeypatch):
+    """So is a run that needs one of them; what is free is trained."""
+    monkeypatch.setattr(conduct, "MOMENT", 0.05)
+    a, b, c = (run.name for run in runs)
+    needy = PlannedRun(b, runs[1].config, (a,))
+    with locked(store, f".campaign/{a}.lock"):
+        engine = Scripted(store)
+        after = do([runs[0], needy, runs[2]], store, engine, wait=False)
+    assert engine.order == [c]
+    assert [after[name].phase for name in (a, b, c)] == [Phase.ELSEWHERE, Phase.ELSEWHERE, Phase.FINISHED]
+    assert [after[name].here for name in (a, b, c)] == [False, False, True]
+    assert after[a].note == "another process trains it"
+    assert after[b].note == f"it needs {a}, which another process trains"
+    assert summarise(after, set(), None) == "3 runs: 1 finished, 2 elsewhere"
+
+
+def test_a_run_that_another_process_took_first_has_not_failed(runs, store):
+    """Between the look at its lock and its start; here the engine says so twice."""
+
+    class Late(Scripted):
+        def ended(self):
+            if self.running is not None and self.order.count(self.running.name) < 3:
+                run, self.running = self.running, None
+                return [Ended(run, None, 0)]
+            return super().ended()
+
+    engine = Late(store)
+    after = do(runs[:1], store, engine)
+    assert engine.order == [runs[0].name] * 3
+    assert after[runs[0].name] == state.RunState(Phase.FINISHED, 8)
+    assert after[runs[0].name].here
+    assert not list(store.root.rglob("*.failures.json"))
+
+
+def test_a_job_array_needs_locks(tmp_path, runs, monkeypatch, capsys):
+    fcntl = pytest.importorskip("fcntl", reason="there are no file locks here")
+
+    def flock(file, how):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    assert main(["campaign", str(tmp_path / "a.toml"), "--out", str(tmp_path / "out"), "--no-wait"]) == 2
+    assert f"--no-wait needs file locks, and {tmp_path / 'out'} has none" in capsys.readouterr().err
+    assert not list(tmp_path.rglob("run.json"))
 
 
 def test_a_run_whose_source_failed_is_listed(runs, store):

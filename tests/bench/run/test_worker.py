@@ -1,5 +1,6 @@
 """The process of a worker: whatever signal comes while it is started, it is killed in the end."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 from scout_rl.bench.campaign.engine import Pool
 from scout_rl.bench.run import worker
 from scout_rl.bench.run.signals import undisturbed
-from tests.bench.campaign.small_campaigns import alive
+from tests.bench.campaign.small_campaigns import alive, until
 
 REAL = subprocess.Popen
 RUN = SimpleNamespace(name="run", config=SimpleNamespace(as_dict=dict))
@@ -86,6 +87,47 @@ def test_what_cannot_be_started_takes_no_room(tmp_path, monkeypatch):
         pool.start(RUN, 1)
     assert pool.room()
     assert pool.ended() == []
+
+
+def test_of_two_pools_one_starts_the_run(tmp_path, started):
+    """Both have seen it free. The second does not touch the log, and has the run when the first one's worker dies."""
+    pytest.importorskip("fcntl", reason="there are no file locks here")
+    first, second = Pool(str(tmp_path), 1, 1), Pool(str(tmp_path), 1, 1)
+    first.start(RUN, 1)
+    (log,) = tmp_path.rglob("*.log")
+    log.write_text("of the first")
+    for _ in range(2):
+        second.start(RUN, 1)
+        assert second.ended() == [(RUN, None, 0)]
+        assert second.room()
+    assert second.ended() == []
+    assert len(started) == 1
+    assert log.read_text() == "of the first"
+    os.kill(started[0], signal.SIGKILL)
+    until(lambda: not alive(started[0]))
+    second.start(RUN, 1)  # whether or not the first has noticed
+    assert len(started) == 2
+    assert alive(started[1])
+    second.close()
+    first.close()
+
+
+def test_a_batch_is_of_the_runs_that_are_free(tmp_path, started):
+    pytest.importorskip("fcntl", reason="there are no file locks here")
+    alone = worker.WorkerProcess(worker.job("b", {}, str(tmp_path), 1))
+    batch = worker.WorkerProcess(worker.batch_job("batch", {"a": {}, "b": {}}, str(tmp_path), 1, 2))
+    try:
+        assert alone.start() == []
+        assert batch.start() == ["b"]
+        assert batch.work["runs"] == {"a": {}}
+        assert worker.WorkerProcess(worker.batch_job("c", {"a": {}, "b": {}}, str(tmp_path), 1, 2)).start() == [
+            "a",
+            "b",
+        ]
+    finally:
+        alone.close()
+        batch.close()
+    assert len(started) == 2
 
 
 def test_a_signal_waits_for_the_end_of_the_block(terminated):

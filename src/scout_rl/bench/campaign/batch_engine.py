@@ -80,11 +80,13 @@ class BatchEngine:
         worker = WorkerProcess(batch_job(log, configs, self.out, self.threads, batch.width))
         self._running = batch, worker  # before it starts, so that `close` always knows it
         try:
-            worker.start()
+            taken = worker.start()
         except OSError as problem:
             self.close()
             return [Ended(run, f"its batch cannot be started: {problem.strerror or problem}") for run in batch.runs]
-        return []
+        ours = tuple(run for run in batch.runs if run.name not in taken)
+        self._running = (batch._replace(runs=ours), worker) if ours else None
+        return [Ended(run, None, 0) for run in batch.runs if run.name in taken]
 
 
 def plan_batches(runs: Sequence[PlannedRun], store: Store, limit: int) -> list[PlannedBatch]:

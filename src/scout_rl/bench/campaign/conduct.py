@@ -21,6 +21,7 @@ from scout_rl.bench.campaign.state import (
 )
 from scout_rl.bench.run.store import Store
 from scout_rl.bench.run.worker import is_being_trained
+from scout_rl.files.lock import MOMENT
 from scout_rl.files.refusal import Refusal
 from scout_rl.records.compact import pack
 
@@ -74,16 +75,25 @@ def conduct(
     *,
     results: Path | None = None,
     watch: Watch = lambda states, started: None,
+    wait: bool = True,
     every: float = 0.2,
 ) -> dict[str, RunState]:
-    """Do ``todo`` and return the state of every run of the campaign. A failed run does not stop the others."""
+    """Do ``todo`` and return the state of every run of the campaign. A failed run does not stop the others.
+
+    Runs that other processes train are waited for, and continued if those processes die. Without ``wait`` they are left
+    to them.
+    """
     states, waiting, started = dict(states), list(todo), set[str]()
+    worked = time.monotonic()
     for run in runs:
         if states[run.name].phase is Phase.FINISHED:
             states[run.name] = _packed(run, store, results, states[run.name])
     while waiting or started:
         for run, error, times in engine.ended():
             started.remove(run.name)
+            if not times:
+                waiting.insert(0, run)
+                continue
             states[run.name] = _state_after(run, error, times, store, results)
             if states[run.name].phase in (Phase.MISSING, Phase.UNFINISHED):
                 waiting.insert(0, run)  # from its checkpoint
@@ -110,9 +120,20 @@ def conduct(
                         Phase.FAILED, state.windows, f"it cannot be started: {_reason(problem)}"
                     )
         watch(states, started)
+        if started:
+            worked = time.monotonic()
+        elif not wait and time.monotonic() - worked > MOMENT:  # longer than another process only checks a lock
+            return states | {run.name: _elsewhere(run, states) for run in waiting}
         if waiting or started:
             time.sleep(every)
     return states
+
+
+def _elsewhere(run: PlannedRun, states: dict[str, RunState]) -> RunState:
+    """The state of a run that is left to other processes."""
+    needed = [name for name in run.needs if states[name].phase is not Phase.FINISHED]
+    note = f"it needs {needed[0]}, which another process trains" if needed else "another process trains it"
+    return replace(states[run.name], phase=Phase.ELSEWHERE, note=note)
 
 
 def _state(run: PlannedRun, store: Store, results: Path | None = None) -> RunState:
@@ -128,7 +149,7 @@ def _state_after(run: PlannedRun, error: str | None, times: int, store: Store, r
     state = _state(run, store)
     if state.phase is Phase.FINISHED:
         forget_failures(run, store)
-        return _packed(run, store, results, state)
+        return _packed(run, store, results, replace(state, here=True))
     reason = error or "the worker ended well, but the records are not complete"
     try:
         add_failure(run, store, reason, times)

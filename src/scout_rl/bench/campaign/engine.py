@@ -15,7 +15,7 @@ class Ended(NamedTuple):
     error: str | None
     """Why it failed, or None."""
     times: int = 1
-    """How often it was tried."""
+    """How often it was tried; 0 if another process trains it."""
 
 
 class Engine(Protocol):
@@ -43,28 +43,33 @@ class Pool:
     def __init__(self, out: str, workers: int, threads: int) -> None:
         self.out, self.slots, self.threads = out, workers, threads
         self._running: dict[str, tuple[PlannedRun, WorkerProcess]] = {}
+        self._taken: list[PlannedRun] = []
 
     def room(self) -> bool:
         """Whether a slot is free."""
         return len(self._running) < self.slots
 
     def start(self, run: PlannedRun, chances: int) -> None:
-        """Start the run in a new process."""
+        """Start the run in a new process, unless another process trains it."""
         worker = WorkerProcess(job(run.name, run.config.as_dict(), self.out, self.threads))
         self._running[run.name] = run, worker  # before it starts, so that `close` always knows it
         try:
-            worker.start()
+            taken = worker.start()
         except OSError:
             worker.close()
             del self._running[run.name]
             raise
+        if taken:
+            del self._running[run.name]
+            self._taken.append(run)
 
     def ended(self) -> list[Ended]:
-        """The runs whose process has ended."""
+        """The runs whose process has ended, and those that other processes train."""
+        taken, self._taken = self._taken, []
         gone = [(run, worker) for run, worker in self._running.values() if worker.ended()]
         for run, _ in gone:
             del self._running[run.name]
-        return [Ended(run, worker.error()) for run, worker in gone]
+        return [*(Ended(run, None, 0) for run in taken), *(Ended(run, worker.error()) for run, worker in gone)]
 
     def close(self) -> None:
         """Kill all workers; their runs can be continued from their checkpoints."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import time
 from typing import Any
 
 from scout_rl.bench.campaign.engine import Ended
@@ -10,6 +11,9 @@ from scout_rl.bench.campaign.file import PlannedRun
 from scout_rl.bench.campaign.machine import MEMORY_PER_RUN
 from scout_rl.bench.run.worker import WorkerProcess, job
 from scout_rl.files.refusal import Refusal
+
+PATIENCE = 60.0
+"""Seconds to wait for a worker that outlives its node's task for a moment."""
 
 
 class RayEngine:
@@ -64,21 +68,28 @@ class RayEngine:
 
     def _ended(self, reference: Any, run: PlannedRun, chances: int) -> Ended:
         try:
-            self._ray.get(reference)
+            trained = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
             return Ended(run, str(error.cause), chances)
         except self._ray.exceptions.RayError as error:
             return Ended(run, str(error).strip().splitlines()[0], chances)
-        return Ended(run, None)
+        return Ended(run, None, int(trained))
 
 
-def _task(work: dict[str, Any]) -> None:
-    """Train in a worker process, so that threads and numbers are the same as with the pool."""
-    worker = WorkerProcess(work)
+def _task(work: dict[str, Any]) -> bool:
+    """Train in a worker process, so that threads and numbers are the same as with the pool.
+
+    Returns whether it did: False if another process trains the run.
+    """
+    worker, deadline = WorkerProcess(work), time.monotonic() + PATIENCE
     try:
-        worker.start()
+        while worker.start():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(1)
         error = worker.error()
     finally:
         worker.close()
     if error is not None:
         raise RuntimeError(error)
+    return True

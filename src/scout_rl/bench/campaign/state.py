@@ -8,7 +8,7 @@ OUT/.campaign/SETTING/RULE/SEED.log            what its worker printed
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from statistics import median
@@ -39,6 +39,8 @@ class Phase(StrEnum):
     """Begun; continues from its newest checkpoint."""
     MISSING = "missing"
     FAILED = "failed"
+    ELSEWHERE = "elsewhere"
+    """Left to the process that trains it, or that trains what it needs."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class RunState:
     """Windows in its records."""
     note: str = ""
     """Why it failed, or another remark."""
+    here: bool = field(default=False, compare=False)
+    """Whether a worker of this campaign has just finished it."""
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ class Board:
     def draw(self, states: dict[str, RunState], started: set[str]) -> Group:
         """Running and failed runs first, then waiting and finished ones, as many as fit."""
         title = Text(summarise(states, started, self.left(states, started)), style="bold")
-        rank = {"running": 0, "started": 0, "failed": 1, "unfinished": 2, "missing": 3, "finished": 4}
+        rank = {"running": 0, "started": 0, "failed": 1, "elsewhere": 2, "unfinished": 3, "missing": 4, "finished": 5}
         rows = sorted(self.runs, key=lambda run: rank[self.word(run, states, started)])
         lines = self.console.size.height - 6
         shown = rows[: max(5, lines if self.console.width >= WIDE else lines // 2)]
@@ -147,7 +147,11 @@ def add_row(table: Table, run: PlannedRun, word: str, state: RunState, pace: Pac
 def summarise(states: dict[str, RunState], started: set[str], left: float | None) -> str:
     """One line: how many runs are in each state, and the time left."""
     counts = Counter(str(state.phase) for name, state in states.items() if name not in started)
-    words = [f"{counts[word]} {word}" for word in ("finished", "failed", "unfinished", "missing") if counts[word]]
+    words = [
+        f"{counts[word]} {word}"
+        for word in ("finished", "failed", "elsewhere", "unfinished", "missing")
+        if counts[word]
+    ]
     if started:
         words.insert(0, f"{len(started)} started")
         words.append("time left not known yet" if left is None else f"about {duration(left)} left")

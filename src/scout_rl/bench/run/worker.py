@@ -13,22 +13,20 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from scout_rl.bench.run.signals import undisturbed
 from scout_rl.bench.run.sources import with_stored_sources
 from scout_rl.bench.run.store import Store, open_store
 from scout_rl.bench.run.threads import environment, lease_cores
-from scout_rl.files.lock import LOCK, hold, is_held
+from scout_rl.files.lock import LOCK, acquire, is_held
 from scout_rl.files.refusal import Refusal
 from scout_rl.records.stored import RUN, read_run
 
 FAILED = "failed "
 """Begins the line of a batch's log that says why one of its runs failed."""
-PATIENCE = 60.0
-"""Seconds to wait for another process to release the run: a worker may outlive its campaign for a moment."""
 
 
 def job(
@@ -75,8 +73,26 @@ class WorkerProcess:
         self.log = open_store(work["out"]).local_folder(".campaign") / f"{work['name']}.log"
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        """Start the process and send it its job."""
+    def start(self) -> list[str]:
+        """Lock the runs, start the process and send it its job; returns the runs that other processes train.
+
+        Those are left out, and without any other run no process is started. The worker inherits the locks, so that they
+        are free when it ends, however it ends.
+        """
+        store = open_store(self.work["out"])
+        with ExitStack() as files:
+            claims = {name: _claim(store, name, files) for name in self.work.get("runs", [self.work["name"]])}
+            taken = [name for name, lock in claims.items() if lock is None]
+            locks = [lock.fileno() for lock in claims.values() if lock is not None]
+            if not locks:
+                return taken
+            if taken:
+                runs = {name: config for name, config in self.work["runs"].items() if name not in taken}
+                self.work = {**self.work, "runs": runs}
+            self._launch(locks)
+        return taken
+
+    def _launch(self, locks: list[int]) -> None:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "scout_rl.bench.run.worker"]
         with self.log.open("wb") as log, undisturbed():
@@ -87,6 +103,7 @@ class WorkerProcess:
                 stderr=subprocess.STDOUT,
                 env=environment(self.work["threads"]),
                 start_new_session=True,  # Ctrl-C reaches it only as a closed pipe
+                pass_fds=locks if os.name == "posix" else (),
             )
         assert self.process.stdin is not None
         try:
@@ -134,16 +151,9 @@ def main() -> int:
     store = open_store(work["out"])
     if "runs" in work:
         return _train_batch(work, store)
-    with _lock(store, work["name"]):
-        _train(work, store)
+    _train(work, store)
     del leases
     return 0
-
-
-def _lock(store: Store, name: str) -> AbstractContextManager[None]:
-    """Held while the run is copied too; `train` also locks the folder."""
-    path = _lock_path(store, name)
-    return hold(path, PATIENCE, f"{path} is locked: another process trains this run")
 
 
 def _train_batch(work: dict[str, Any], store: Store) -> int:
@@ -160,18 +170,16 @@ def _train_batch(work: dict[str, Any], store: Store) -> int:
             if window % run.config.checkpoint_every == 0 or window == run.config.windows:
                 store.push(run.name)
 
-    with ExitStack() as locks:
-        for name, config in work["runs"].items():
-            try:
-                locks.enter_context(_lock(store, name))
-                store.pull(name)
-                whole = RunConfig(**_config(name, config, store))
-            except (OSError, Refusal) as error:
-                batch.failed[name] = str(error)
-            else:
-                members.append(Member(name, whole, store.local_folder(name)))
-        if members:
-            batch.train(members, watch=push, until=work["until"])
+    for name, config in work["runs"].items():
+        try:
+            store.pull(name)
+            whole = RunConfig(**_config(name, config, store))
+        except (OSError, Refusal) as error:
+            batch.failed[name] = str(error)
+        else:
+            members.append(Member(name, whole, store.local_folder(name)))
+    if members:
+        batch.train(members, watch=push, until=work["until"])
     for name, reason in batch.failed.items():
         print(f"{FAILED}{name}: {' '.join(reason.split())}", flush=True)
     return int(bool(batch.failed))
@@ -216,6 +224,17 @@ def _end_with_parent() -> None:
 def is_being_trained(store: Store, name: str) -> bool:
     """Whether some process trains this run now: of this or another campaign, or ``scout train``."""
     return is_held(_lock_path(store, name)) or is_held(store.local_folder(name) / LOCK)
+
+
+def _claim(store: Store, name: str, files: ExitStack) -> IO[bytes] | None:
+    """Lock a run until ``files`` closes, or for as long as a child inherits the lock; None if it is being trained.
+
+    The lock is held while the run is copied too; `train` also locks the run's folder.
+    """
+    path = _lock_path(store, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = files.enter_context(path.open("ab"))
+    return file if acquire(file) and not is_held(store.local_folder(name) / LOCK) else None
 
 
 def _lock_path(store: Store, name: str) -> Path:
