@@ -63,10 +63,17 @@ def _is_python(body: str) -> bool:
     return any(isinstance(node, ast.Assign | ast.Call | ast.Import | ast.ImportFrom) for node in ast.walk(tree))
 
 
+@functools.cache
 def own_test(page: Path) -> Path | None:
-    """The file of a page whose Python blocks have a test of their own: start.md has test_start_page.py."""
-    test = ROOT / "tests/docs" / f"test_{page.stem.replace('-', '_')}_page.py"
-    return test if test.exists() else None
+    """The file of the tests that name the page and run its Python blocks: its outputs are checked there too."""
+    tests = sorted((ROOT / "tests/docs").glob("test_*_page*.py"))
+    return next((test for test in tests if runs_python_of(page, test)), None)
+
+
+def runs_python_of(page: Path, test: Path) -> bool:
+    text = test.read_text()
+    names_it = re.search(rf'(run|page)\("{page.name}"|PAGE = .*"{page.name}"', text)
+    return bool(names_it) and any(way in text for way in ("run(", "exec(", "subprocess.run("))
 
 
 @functools.cache

@@ -76,12 +76,11 @@ def test_what_is_excused_is_there():
         assert f"```\n{line}\n" in text, f"{page} no longer has the block {line!r}: delete its row in NOT_RUN"
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if own_test(page)], ids=name_of)
-def test_a_page_s_own_test_runs_its_python(page):
-    text = own_test(page).read_text()
-    assert f'"{page.name}"' in text
-    assert "python" in text
-    assert "exec(" in text or "subprocess.run" in text
+def test_pages_with_tests_of_their_own():
+    """They run these pages' Python and look at what it prints; the reader below runs that of all others."""
+    own = {page.stem for page in PAGES if own_test(page)}
+    trainers = {page.stem for page in PAGES if page.stem.startswith("trainer-")}
+    assert own == {"start", "environment", "concepts", "banks", "compare-runs", *trainers}
 
 
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=name_of)
@@ -154,6 +153,7 @@ class Reader:
             assert any(block.kind == "python" for block in blocks(self.page)), where
 
     def scout(self, words, where, whole):
+        words = [re.sub(r"^\$[A-Z_]+$", "1", word) for word in words]  # what a scheduler fills in
         if words[0] in EXPENSIVE and not whole and "--dry-run" not in words and words[1:2] != ["status"]:
             self.parse(words, where)
             return
