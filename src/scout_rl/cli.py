@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
+from scout_rl import commands
+from scout_rl.commands.notices import silence_notices
 from scout_rl.files.atomic import UNWRITABLE
+from scout_rl.files.extras import naming_extras
 from scout_rl.files.refusal import Refusal
 
 REFUSED, STOPPED = 2, 130
@@ -60,23 +63,17 @@ def _refuse(sentence: str) -> int:
 
 
 def _command(arguments: list[str] | None) -> int:
-    try:
+    words = sys.argv[1:] if arguments is None else arguments
+    if not words or words[0] in ("-h", "--help"):
+        print(commands.overview())
+        return 0
+    silence_notices()
+    with naming_extras(f"scout {words[0]}", "demo" if words[0] == "demo" else ""):
+        function = commands.function_of(words)
         import rich  # noqa: F401
         import tyro
-    except ModuleNotFoundError as missing:
-        return _refuse(f"the command line needs {missing.name}: pip install 'scout-rl[cli,plot]'")
-    from scout_rl import commands
 
-    words = sys.argv[1:] if arguments is None else arguments
-    return int(
-        tyro.extras.subcommand_cli_from_dict(
-            commands.commands(words),
-            prog="scout",
-            description="Per-context reset curricula for sparse-reward reinforcement learning.",
-            args=words,
-        )
-        or 0
-    )
+        return int(tyro.cli(function, prog=f"scout {words[0]}", args=words[1:]) or 0)
 
 
 if __name__ == "__main__":

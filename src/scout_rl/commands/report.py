@@ -31,7 +31,8 @@ def report(
         groups: JSON list with a group name for every training context, for records that do not say it.
         reference: Rule that the others are compared with. Where none is named: ability, else scout, else the first.
     """
-    _require_matplotlib()
+    import matplotlib  # noqa: F401  # missing, it is named before anything is read
+
     from scout_rl.bench.reproduction.catalogue import catalogue
     from scout_rl.report.build import report as build
     from scout_rl.report.read.runs import find
@@ -78,10 +79,3 @@ def diagnose(runs: Records, /, *, groups: Labels = None) -> int:
     if not judged:
         raise Refusal(f"none of the {len(records)} runs holds a closed window yet: there is nothing to diagnose")
     return 0
-
-
-def _require_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError as missing:
-        raise Refusal("the report draws with matplotlib: pip install 'scout-rl[cli,plot]'") from missing
