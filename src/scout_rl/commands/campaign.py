@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 from rich.console import Console
 
+from scout_rl.commands.next_step import say_next
 from scout_rl.files.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -89,11 +90,17 @@ def campaign(
     if dry_run:
         _show(console, plan, states, store)
         console.print(f"{len(todo)} of {len(plan.runs)} runs to do", highlight=False)
+        say_next("scout campaign", file, *_options(out))
         return 0
     if todo:
         store.local_folder(".campaign").mkdir(parents=True, exist_ok=True)  # refuse an unwritable --out early
     start = partial(_engine, engine, out, address, workers, threads, memory, width)
-    return carry_out(console, plan.runs, todo, states, store, start, pack)
+    code = carry_out(console, plan.runs, todo, states, store, start, pack)
+    if code == 1:
+        say_next("scout campaign", file, *_options(out), "--retry")
+    elif code == 0 and "://" not in out:
+        say_next("scout report", out)
+    return code
 
 
 def carry_out(
@@ -126,6 +133,10 @@ def carry_out(
     return int(any(state.phase is Phase.FAILED for state in states.values()))
 
 
+def _options(out: str) -> list[str]:
+    return [] if out == "runs" else ["--out", out]
+
+
 def _status(
     word: Annotated[Literal["status"], tyro.conf.Positional],
     file: File,
@@ -154,6 +165,12 @@ def _status(
     _show(console, plan, states, store)
     failed = [run for run in plan.runs if states[run.name].phase is Phase.FAILED]
     _say_why(console, failed, states)
+    if failed:
+        say_next("scout campaign", file, *_options(out), "--retry")
+    elif any(state.phase is not Phase.FINISHED for state in states.values()):
+        say_next("scout campaign", file, *_options(out))
+    elif "://" not in out:
+        say_next("scout report", out)
     return int(bool(failed))
 
 

@@ -10,6 +10,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from scout_rl.commands.next_step import say_next
 from scout_rl.files.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -75,6 +76,10 @@ def evaluate(
             console.print(line, soft_wrap=True)
     if video is not None:
         _film(console, trained_run, run, video, context, level)
+    if not stock:
+        say_next("scout evaluate", run, "--stock, to play it in the unmodified environment too")
+    elif video is None:
+        say_next("scout evaluate", run, "--video policy.gif, to watch it")
     return 0 if equal and not lines else 1
 
 

@@ -11,11 +11,12 @@ from typing import Annotated
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from scout_rl import rules
 from scout_rl.bench.run.signals import undisturbed
+from scout_rl.commands.bars import counting
 from scout_rl.commands.grid import grid
+from scout_rl.commands.next_step import say_next
 from scout_rl.files.refusal import Refusal
 from scout_rl.simulate import SCENARIOS, SimulatedRun, annealing_sweep, check_proposition, play, rule_for
 from scout_rl.simulate.scenarios import LONG, Scenario
@@ -71,7 +72,8 @@ def simulate(
     if "proposition" in names:
         _show_proposition(console, K)
     if played:
-        console.print(f"Figures and data: {out}/")
+        console.print(f"Figures and data: {out}/", highlight=False)
+    say_next("scout demo, to see a learner train")
     return 0
 
 
@@ -96,9 +98,9 @@ def _play_all(
     """Every (scenario, rule) as one task of a process pool, with a progress bar."""
     runs: dict[tuple[str, str], SimulatedRun] = {}
     sweeps: dict[str, list[tuple[float, SimulatedRun]]] = {}
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total} runs")
+    n_sweeps = sum(sweep and scenario.key == "conflict" for scenario in played)
     with (
-        Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as bar,
+        counting(console, "runs, all seeds at once", len(played) * len(keys) + n_sweeps) as show_done,
         ProcessPoolExecutor(workers, initializer=signal.signal, initargs=INTERRUPTS) as pool,
         _cancel_on_error(pool),
     ):
@@ -111,13 +113,12 @@ def _play_all(
         sweeping = {
             pool.submit(_sweep, s.key, seeds or s.seeds): s.key for s in played if sweep and s.key == "conflict"
         }
-        line = bar.add_task("all seeds of a run at once", total=len(tasks) + len(sweeping))
         for done in as_completed(tasks):
             runs[tasks[done]] = done.result()
-            bar.advance(line)
+            show_done(len(runs))
         for swept in as_completed(sweeping):
             sweeps[sweeping[swept]] = swept.result()
-            bar.advance(line)
+            show_done(len(runs) + len(sweeps))
     return runs, sweeps
 
 
