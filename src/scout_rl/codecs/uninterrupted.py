@@ -76,7 +76,7 @@ def check_original(env: Env, codec: Codec, states: Sequence[State], stretches: S
     if not getattr(codec, "exact", False):
         return (
             "skipped",
-            "this codec computes derived values anew, so it may differ from the original: see the last line",
+            "this codec computes some values anew, so it may differ from the original: see the last line",
         )
     base, at_reset = env.unwrapped, counters([stretch.numbers for stretch in stretches])
     for index, (state, stretch) in enumerate(zip(states, stretches, strict=True)):

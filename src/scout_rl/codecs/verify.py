@@ -55,7 +55,7 @@ def verify_codecs(
 
 
 def verify_codec_main(name: str, kwargs: Mapping[str, Any] | None = None, codec: str = "") -> int:
-    """Print the verdict on an environment by its name (`by_name.py`); return the exit code, 0 if it restores exactly."""
+    """Print the verdict on an environment by its name (`by_name.py`); return 0 if it restores exactly, else 1."""
     with naming_extras("verify_codec"):
         from gymnasium.error import Error
     env = env_by_name(name, kwargs or {})

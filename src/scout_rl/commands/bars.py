@@ -1,4 +1,7 @@
-"""The progress bars of all commands, with the time that is left. In a narrow terminal everything else gets shorter, never the counts."""
+"""The progress bars of all commands, with the time that is left.
+
+In a narrow terminal everything else gets shorter, never the counts.
+"""
 
 from __future__ import annotations
 

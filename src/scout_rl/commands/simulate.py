@@ -15,7 +15,7 @@ from rich.console import Console
 from scout_rl import rules
 from scout_rl.bench.run.signals import undisturbed
 from scout_rl.commands.bars import counting
-from scout_rl.commands.grid import grid
+from scout_rl.commands.grid import narrow_grid
 from scout_rl.commands.next_step import say_next
 from scout_rl.files.refusal import Refusal
 from scout_rl.simulate import SCENARIOS, SimulatedRun, annealing_sweep, check_proposition, play, rule_for
@@ -134,7 +134,7 @@ def _cancel_on_error(pool: ProcessPoolExecutor) -> Iterator[None]:
 
 def _show(console: Console, scenario: Scenario, runs: list[SimulatedRun]) -> None:
     header, rows = table(scenario, runs)
-    console.print(grid(header, rows, title=f"{scenario.key}: {scenario.about}", title_justify="left"))
+    console.print(narrow_grid(header, rows, title=f"{scenario.key}: {scenario.about}", title_justify="left"))
     console.print(
         f"[dim]{runs[0].success.shape[0]} seeds of rollouts on one bank, {scenario.windows} windows of "
         f"{scenario.rollouts} rollouts. Success: the model's level-0 success probability. Worst group: the within-seed "
@@ -153,7 +153,7 @@ def _show_sweep(console: Console, scenario: Scenario, sweep: list[tuple[float, S
         solved = f"{row.solved}/{run.success.shape[0]}"
         rows.append([f"{share:.2f}", f"{mean:.2f} [{low:.2f}, {high:.2f}]", *finals, solved])
     title = f"{scenario.key}: global annealing at other lengths"
-    console.print(grid(header, rows, first="right", title=title, title_justify="left"), "")
+    console.print(narrow_grid(header, rows, first="right", title=title, title_justify="left"), "")
 
 
 def _show_proposition(console: Console, K: tuple[int, ...]) -> None:
@@ -165,4 +165,4 @@ def _show_proposition(console: Console, K: tuple[int, ...]) -> None:
         cells = [str(k), count, f"{counts.solving_one:,}", f"{counts.solving_both:,}"]
         rows.append([*cells, *("yes" if answer else "no" for answer in (counts.local_solves_both, counts.holds))])
     title = "proposition: two contexts, two levels, K+1 episodes each; a needs 1 assisted, b needs K"
-    console.print(grid(header, rows, first="right", title=title, title_justify="left"))
+    console.print(narrow_grid(header, rows, first="right", title=title, title_justify="left"))
