@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import shutil
 import sys
+import textwrap
 
 from scout_rl import commands
 from scout_rl.commands.notices import silence_notices
@@ -73,7 +76,20 @@ def _command(arguments: list[str] | None) -> int:
         import rich  # noqa: F401
         import tyro
 
-        return int(tyro.cli(function, prog=f"scout {words[0]}", args=words[1:]) or 0)
+        about = _folded(inspect.getdoc(function) or "")
+        return int(tyro.cli(function, prog=f"scout {words[0]}", description=about, args=words[1:]) or 0)
+
+
+def _folded(doc: str) -> str:
+    """What a docstring says before its arguments, in lines that fit the terminal; lists stay as they are.
+
+    Lines after the first are indented: tyro joins those that begin with a letter.
+    """
+    width = min(80, shutil.get_terminal_size().columns)
+    paragraphs = doc.partition("\nArgs:")[0].strip().split("\n\n")
+    return "\n\n".join(
+        part if "\n  " in part else textwrap.fill(part, width, subsequent_indent="  ") for part in paragraphs
+    )
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scout_rl.bench.campaign.state import RunState
     from scout_rl.bench.run.store import Store
 
+Pack = Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")]
 File = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 
 
@@ -32,13 +33,13 @@ def campaign(
     *,
     out: str = "runs",
     engine: Literal["pool", "ray", "batch"] = "pool",
-    address: str | None = None,
+    address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS", help_behavior_hint="")] = None,
     workers: int = 0,
     threads: int = 1,
     memory: float = 0.0,
     width: int = 0,
     next: int = 0,
-    pack: Path | None = None,
+    pack: Pack = None,
     retry: bool = False,
     dry_run: bool = False,
 ) -> int:
@@ -143,7 +144,7 @@ def _status(
     /,
     *,
     out: str = "runs",
-    pack: Path | None = None,
+    pack: Pack = None,
 ) -> int:
     """Say where every run of a campaign stands, from the disk alone; nothing is started.
 

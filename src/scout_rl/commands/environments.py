@@ -54,6 +54,8 @@ def picture(
         log_dir: Where a curriculum or a run wrote its records, or a folder of such.
         out: The picture (PNG, PDF or SVG), or a folder for those of several runs; by default frontier.png in each run.
     """
+    import matplotlib  # noqa: F401  # missing, it is named before anything is read
+
     from scout_rl.commands.bars import counting
     from scout_rl.curriculum.picture import picture as draw
     from scout_rl.records.tables import WINDOWS

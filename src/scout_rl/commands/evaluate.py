@@ -30,10 +30,10 @@ def evaluate(
     /,
     *,
     stock: bool = False,
-    video: Path | None = None,
+    video: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
     context: tuple[int, ...] = (),
     level: tuple[int, ...] = (0,),
-    checkpoint: int | None = None,
+    checkpoint: Annotated[int | None, tyro.conf.arg(metavar="WINDOW", help_behavior_hint="")] = None,
 ) -> int:
     """Evaluate a run's policy on every held-out context at level 0, and compare with what the run recorded.
 

@@ -31,7 +31,7 @@ def simulate(
     /,
     *,
     rule: tuple[str, ...] = (),
-    seeds: int | None = None,
+    seeds: Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")] = None,
     seed: int = 0,
     K: tuple[int, ...] = (2, 5, 10, 100),
     sweep: bool = True,

@@ -21,10 +21,10 @@ from scout_rl.files.refusal import Refusal
 if TYPE_CHECKING:
     from scout_rl.bench.run.config import RunConfig
 
-FIRST = "doorkey-split-small"
+FIRST = "doorkey-small"
 """The setting whose flags `scout train --help` shows."""
 RECOMMENDED = "ability"
-WIDTH, INDENT = 80, 13
+WIDTH, INDENT = 79, 13
 """Of the lists of settings and rules."""
 ONE_VALUE = {
     f"--{name}"
@@ -45,7 +45,7 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
     asks = any(word in ("-h", "--help") for word in words)
     named = _setting_in(words)
     if not named and not asks:
-        raise Refusal(f"which setting? For example: scout train {FIRST} --rule ability\n\n{choices()}")
+        raise Refusal(f"which setting? For example: scout train {FIRST} --rule {RECOMMENDED}\n\n{choices()}")
     named = named or FIRST
     chosen = setting(named)
     key = _value(words, "--rule") or "scout"
