@@ -25,7 +25,7 @@ def grid(
 def narrow_grid(header: Sequence[str], rows: Sequence[Sequence[str]], **options: Any) -> Table:
     """A grid for 80 columns: no lines between columns, long names above them folded, and no cell cut or folded."""
     titles = [_folded(name, [row[i] for row in rows]) for i, name in enumerate(header)]
-    spacing = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False, "show_edge": False}
+    spacing: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False, "show_edge": False}
     table = grid(titles, rows, **spacing, **options)
     for column in table.columns:
         column.no_wrap = True
