@@ -72,7 +72,7 @@ def test_the_command_says_what_it_needs(empty_environment):
     out = subprocess.run([scout, "simulate"], capture_output=True, text=True, check=False, env=clean)
     assert out.returncode == 2
     assert out.stderr.startswith(
-        "scout: scout simulate needs rich, which is not installed: pip install 'scout-rl[cli]'"
+        "scout: scout simulate needs tyro, which is not installed: pip install 'scout-rl[cli]'"
     )
     assert out.stderr.count("\n") == 1
     overview = subprocess.run([scout], capture_output=True, text=True, check=True, env=clean)

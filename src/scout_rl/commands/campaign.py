@@ -99,8 +99,8 @@ def campaign(
     code = carry_out(console, plan.runs, todo, states, store, start, pack)
     if code == 1:
         say_next("scout campaign", file, *_options(out), "--retry")
-    elif code == 0 and "://" not in out:
-        say_next("scout report", out)
+    elif code == 0 and (pack or "://" not in out):
+        say_next("scout report", pack or out)
     return code
 
 
@@ -162,7 +162,8 @@ def _status(
     console = Console()
     plan = load(file, out)
     store = open_store(out)
-    states = survey(plan.runs, store, pack or plan.pack)
+    pack = pack or plan.pack
+    states = survey(plan.runs, store, pack)
     _show(console, plan, states, store)
     failed = [run for run in plan.runs if states[run.name].phase is Phase.FAILED]
     _say_why(console, failed, states)
@@ -170,8 +171,8 @@ def _status(
         say_next("scout campaign", file, *_options(out), "--retry")
     elif any(state.phase is not Phase.FINISHED for state in states.values()):
         say_next("scout campaign", file, *_options(out))
-    elif "://" not in out:
-        say_next("scout report", out)
+    elif pack or "://" not in out:
+        say_next("scout report", pack or out)
     return int(bool(failed))
 
 
