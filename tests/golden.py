@@ -38,8 +38,8 @@ REPEATED = {
     "metaworld": "results/metaworld-pickplace/scout/100.npz",
 }
 COMMANDS = (
-    "simulate", "ladder", "train", "evaluate", "campaign", "report", "diagnose", "repeat", "picture", "verify-codec",
-    "demo",
+    "new", "demo", "simulate", "train", "ladder", "campaign", "picture", "diagnose", "report", "evaluate",
+    "verify-codec", "repeat",
 )  # fmt: skip
 TIMES = {"timing.jsonl", ".lock"}
 SOURCE = re.compile(r'("?source"?:? )"?[0-9a-f]{12}"?(?: in the record, [0-9a-f]{12} now| there, [0-9a-f]{12} here)?')

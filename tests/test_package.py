@@ -133,6 +133,10 @@ def test_the_wheel_runs_the_readmes_example_in_an_empty_environment(empty_enviro
     assert set(eval(installed)) - {"setuptools"} == {"numpy", "pip", "scout-rl"}
     assert python("import scout_rl, os; print(os.path.exists(os.path.dirname(scout_rl.__file__) + '/py.typed'))",
                   empty_environment, env=clean).strip() == "True"  # fmt: skip
+    skeleton = (
+        "from importlib import resources as r; print((r.files('scout_rl.commands') / 'skeletons/lock.py').is_file())"
+    )
+    assert python(skeleton, empty_environment, env=clean).strip() == "True"
 
 
 def test_the_command_says_what_it_needs(empty_environment):
@@ -140,7 +144,12 @@ def test_the_command_says_what_it_needs(empty_environment):
     scout = str(Path(empty_environment).parent / "scout")
     out = subprocess.run([scout, "simulate"], capture_output=True, text=True, check=False, env=clean)
     assert out.returncode == 2
-    assert out.stderr == "scout: the command line needs rich: pip install 'scout-rl[cli,plot]'\n"
+    assert out.stderr.startswith(
+        "scout: scout simulate needs tyro, which is not installed: pip install 'scout-rl[cli]'"
+    )
+    assert out.stderr.count("\n") == 1
+    overview = subprocess.run([scout], capture_output=True, text=True, check=True, env=clean)
+    assert "verify-codec" in overview.stdout
 
 
 def test_versions_are_pinned_exactly_and_name_no_host():

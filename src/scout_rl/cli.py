@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import shutil
 import sys
+import textwrap
 
+from scout_rl import commands
+from scout_rl.commands.notices import silence_notices
 from scout_rl.files.atomic import UNWRITABLE
+from scout_rl.files.extras import naming_extras
 from scout_rl.files.refusal import Refusal
 
 REFUSED, STOPPED = 2, 130
@@ -60,22 +66,29 @@ def _refuse(sentence: str) -> int:
 
 
 def _command(arguments: list[str] | None) -> int:
-    try:
+    words = sys.argv[1:] if arguments is None else arguments
+    if not words or words[0] in ("-h", "--help"):
+        print(commands.overview())
+        return 0
+    silence_notices()
+    with naming_extras(f"scout {words[0]}", "demo" if words[0] == "demo" else ""):
+        function = commands.function_of(words)
         import rich  # noqa: F401
         import tyro
-    except ModuleNotFoundError as missing:
-        return _refuse(f"the command line needs {missing.name}: pip install 'scout-rl[cli,plot]'")
-    from scout_rl import commands
 
-    words = sys.argv[1:] if arguments is None else arguments
-    return int(
-        tyro.extras.subcommand_cli_from_dict(
-            commands.commands(words),
-            prog="scout",
-            description="Per-context reset curricula for sparse-reward reinforcement learning.",
-            args=words,
-        )
-        or 0
+        about = _folded(inspect.getdoc(function) or "")
+        return int(tyro.cli(function, prog=f"scout {words[0]}", description=about, args=words[1:]) or 0)
+
+
+def _folded(doc: str) -> str:
+    """What a docstring says before its arguments, in lines that fit the terminal; lists stay as they are.
+
+    Lines after the first are indented: tyro joins those that begin with a letter.
+    """
+    width = min(80, shutil.get_terminal_size().columns)
+    paragraphs = doc.partition("\nArgs:")[0].strip().split("\n\n")
+    return "\n\n".join(
+        part if "\n  " in part else textwrap.fill(part, width, subsequent_indent="  ") for part in paragraphs
     )
 
 

@@ -61,7 +61,6 @@ def test_environments_we_do_not_name_restore_exactly():
     assert still.at_restore is None
     assert still.after is None
     assert 0 < lagging.at_restore.size < 5
-    assert "at the restore observation[" in str(verdicts["Ant-v5"])
 
 
 def caught(env, codec, check, word="", **options):
@@ -102,6 +101,36 @@ def test_time_limit_that_runs_on_in_a_wrapper():
 def test_time_limit_that_runs_on_in_the_environment():
     verdict = caught(planted.walk, None, "time limit", "Walk.t is 6 after a restore")
     assert "cut after 6 steps, not 12" in verdict.check("time limit").text
+    assert verdict.check("time limit").text.endswith("name what counts the steps: DeepcopyCodec(counters=('t',))")
+
+
+def test_wrapper_that_counts_the_steps_of_all_episodes_is_no_time_limit():
+    verdict = verify_codec(planted.Counts(gym.make("Pendulum-v1")), new_process=False)
+    assert verdict.ok, str(verdict)
+    assert verdict.check("time limit").text == "restarted: TimeLimit._elapsed_steps"
+    assert verdict.check("wrappers").text == "kept across episodes: Counts.steps"
+
+
+def test_objects_that_print_themselves_at_length_are_cut():
+    env = planted.Walk()
+    env.reset(seed=0)
+    env.world = planted.World()
+    with pytest.raises(ValueError, match=r"it holds world \(World: world with body body") as error:
+        codec_for(env)
+    assert len(str(error.value)) < 400
+    env = planted.Walk()
+    env.reset(seed=0)
+    env.bags = {name: planted.Bag() for name in range(200)}
+    verdict = verify_codec(env, planted.WalkCodec(), new_process=False)
+    assert " and 194 more" in verdict.check("saving").text
+    assert max(map(len, str(verdict).splitlines())) < 800
+
+
+def test_drift_and_exactness_are_told_apart():
+    printed = str(verify_codec("Ant-v5", new_process=False))
+    assert printed.splitlines()[0] == "Ant-v5 (MujocoCodec) restores exactly: the same each time"
+    last = printed.splitlines()[-1]
+    assert last.startswith("  compared with the uninterrupted episode: at the restore observation[")
 
 
 def test_state_that_only_this_process_has():

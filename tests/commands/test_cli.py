@@ -3,17 +3,24 @@
 import csv
 import errno
 import importlib
+import io
+import itertools
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
+from scout_rl import commands, rules
+from scout_rl.bench.settings.settings import SETTINGS
 from scout_rl.cli import READER_LEFT, main
 from scout_rl.files.refusal import Refusal
-from scout_rl.simulate import SCENARIOS
+from scout_rl.simulate import SCENARIOS, SimulatedRun
+from tests import golden
 
 QUEUE = Path(__file__).parents[2] / "campaigns/evidence.toml"
 
@@ -72,20 +79,96 @@ def test_a_wrong_word_is_one_sentence(arguments, sentence, tmp_path, capsys):
     assert not (tmp_path / "x").exists()
 
 
-def test_help():
-    out = subprocess.run([sys.executable, "-m", "scout_rl", "--help"], capture_output=True, text=True, check=True)
-    assert "simulate" in out.stdout
-    assert "Compare allocation rules" in out.stdout
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+def test_the_overview_has_one_line_per_command(words, capsys):
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    files = {path.stem for path in Path(commands.__file__).parent.glob("*.py")}
+    for name, command in commands.COMMANDS.items():
+        assert sum(line.startswith(f"  {name} ") for line in lines) == 1
+        assert command.function.partition(":")[0] in files
+    assert set(golden.COMMANDS) == set(commands.COMMANDS)
+    assert "docs/" in lines[-1]
 
 
-@pytest.mark.parametrize("command", ["report", "diagnose", "picture"])
-def test_the_help_of_what_looks_at_records_fits_80_columns(command, monkeypatch, capsys):
+def test_a_command_that_does_not_exist_is_one_sentence(capsys):
+    assert main(["tain"]) == 2
+    assert capsys.readouterr().err == (
+        "scout: there is no command 'tain'; did you mean train? scout --help lists the commands\n"
+    )
+
+
+@pytest.mark.parametrize("command", [*commands.COMMANDS, "campaign status"])
+def test_every_help_fits_80_columns_and_every_option_has_a_text(command, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit):
-        main([command, "--help"])
+        main([*command.split(), "--help"])
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80, out
+    assert "\x1b" not in out
     assert "None" not in out
+    assert not options_without_a_text(out)
+
+
+def options_without_a_text(out):
+    """Options whose box holds a default alone."""
+    boxed = [line.strip("│╭╰─╮╯ ") for line in out.splitlines()]
+    starts = [i for i, line in enumerate(boxed) if line.startswith("--")] + [len(boxed)]
+    entries = [" ".join(boxed[a:b]) for a, b in itertools.pairwise(starts)]
+    return [
+        entry for entry in entries if re.fullmatch(r"(--\S+,?\s+)+([A-Z\[{]\S*(\s\[.*\]\])?\s+)?\(default.*", entry)
+    ]
+
+
+def test_an_option_without_a_text_is_found():
+    assert options_without_a_text("│ --learner.gamma FLOAT  (default: 0.99)  │")
+    assert options_without_a_text("│ --a INT  Text. (default: 1) │\n│ --learner.minibatch INT │\n│  (default: 1) │")
+    assert not options_without_a_text("│ --learner.gamma FLOAT  Discount. (default: 0.99)  │")
+
+
+def test_bare_train_says_what_is_missing_and_trains_nothing(trained, capsys):
+    pytest.importorskip("jax")
+    assert main(["train"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("scout: which setting? For example: scout train ")
+    assert max(map(len, said.splitlines())) <= 80
+    for key in [*SETTINGS, *rules.RULES]:
+        assert re.search(rf"[ ,]{key.removesuffix('-small')}(,|$)", said, flags=re.M), key
+    assert f"Rules ({len(rules.RULES)};" in said
+    assert trained == []
+
+
+def test_the_help_of_train_lists_settings_and_rules(capsys):
+    pytest.importorskip("jax")
+    for words in ([], ["fetch-air", "--rule", "anneal"]):
+        with pytest.raises(SystemExit):
+            main(["train", *words, "--help"])
+        out = capsys.readouterr().out
+        assert "metaworld-pickplace" in out
+        assert "group-frontier" in out
+    assert "--constants.T-anneal" in out
+    assert "--learner.her" in out
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_tables_of_a_simulation_fit_80_columns(name):
+    """No name and no number is cut or folded."""
+    from scout_rl.commands.grid import narrow_grid
+    from scout_rl.simulate.view import table
+
+    scenario = SCENARIOS[name]()
+    success = np.full((20, 5, len(scenario.group_names)), 0.951)
+    level, unevaluated = np.zeros((5, 1), np.int8), np.full(20, 0.469)
+    runs = [SimulatedRun(key, np.arange(5) * 500, success, level, unevaluated) for key in rules.RULES]
+    header, rows = table(scenario, runs)
+    console = Console(file=io.StringIO(), width=80)
+    console.print(narrow_grid(header, rows))
+    printed = console.file.getvalue()
+    assert max(map(len, printed.splitlines())) <= 80
+    assert "…" not in printed
+    for row in rows:
+        assert re.search(r"\s+".join(map(re.escape, row)), printed), row
 
 
 @pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["campaign", "status", str(QUEUE)]])
@@ -167,7 +250,7 @@ def test_every_flag_of_train_with_one_value_is_known():
     from scout_rl.commands import train
 
     names = {"ladder_from": "from", "ladder_fallback": "fallback"}
-    arguments = inspect.signature(train.train_command(["train"])).parameters
+    arguments = inspect.signature(train.train_command(["train", "--help"])).parameters
     flags = {f"--{names.get(name, name).replace('_', '-')}" for name in arguments} - {"--setting"}
     assert flags - {"--constants", "--learner"} == train.ONE_VALUE
 

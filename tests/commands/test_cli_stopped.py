@@ -124,7 +124,7 @@ def failing(monkeypatch, error):
     def raising(*arguments, **named):
         raise error
 
-    monkeypatch.setattr(commands, "commands", raising)
+    monkeypatch.setattr(commands, "function_of", raising)
     return main(["simulate"])
 
 

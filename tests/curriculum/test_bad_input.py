@@ -226,4 +226,6 @@ def test_loading_never_executes_code(curriculum, tmp_path):
             return (exec, ("raise SystemExit('executed')",))
 
     np.savez(tmp_path / "bomb.npz", **{snapshot._META: np.array([Bomb()], object)})
-    unchanged(curriculum, lambda: curriculum.load(tmp_path / "bomb.npz"), "is no saved curriculum, or is damaged")
+    unchanged(
+        curriculum, lambda: curriculum.load(tmp_path / "bomb.npz"), "damaged: it holds Python objects, not plain arrays"
+    )

@@ -41,7 +41,7 @@ NOT_TRIED = {
 }
 NOT_RUN = {
     ("README.md", 'env = with_curriculum([make_env] * 8, curriculum, reset_to, success="is_success")'): (
-        "two lines out of docs/add-scout.md, where they are run"
+        "two lines out of docs/start.md, where they are run"
     ),
 }
 """(page, first line) of Python that is shown and not run, and why."""

@@ -52,7 +52,7 @@ class DeepcopyCodec(ObjectCodec):
 
     def __init__(self, observe: Callable[[Env], Any] | None = None, counters: Iterable[str] = ()) -> None:
         self._observe = observe
-        self._counters = tuple(counters)
+        self.counters = tuple(counters)
 
     @staticmethod
     def fits(env: Env) -> bool:
@@ -94,10 +94,10 @@ class DeepcopyCodec(ObjectCodec):
         return Capture(base, replace=self._zeros(base))
 
     def _zeros(self, base: Env) -> dict[str, int]:
-        for name in self._counters:
+        for name in self.counters:
             if not hasattr(base, name):
                 raise Refusal(f"{type(base).__name__} has no attribute {name!r} to count its steps with.")
-        return dict.fromkeys(self._counters, 0)
+        return dict.fromkeys(self.counters, 0)
 
     def _observation(self, base: Env) -> Any:
         if self._observe is not None:

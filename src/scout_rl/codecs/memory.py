@@ -28,6 +28,7 @@ from scout_rl.codecs.kinds import (
     is_constant,
     memory_owner,
 )
+from scout_rl.codecs.wording import brief
 from scout_rl.files.archive import Array
 from scout_rl.files.refusal import Refusal
 
@@ -88,7 +89,7 @@ def _copy_all(attributes: Mapping[str, Any], known: Mapping[int, Any]) -> tuple[
         try:
             copies[name] = copy.deepcopy(value, memo)
         except Exception as error:  # deepcopy runs the objects' code, which may raise anything
-            raise Refusal(f"{name} ({type(value).__name__}: {error})") from error
+            raise Refusal(f"{name} ({type(value).__name__}: {brief(error)})") from error
         originals[name] = copied[begin:]
     return copies, originals
 

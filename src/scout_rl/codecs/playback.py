@@ -21,6 +21,7 @@ from scout_rl.codecs.codec import Codec, Env, Start, State, is_made
 from scout_rl.codecs.compare import flatten
 from scout_rl.codecs.packing import pack_states, unpack_states
 from scout_rl.files.archive import Array, read_archive, write_archive
+from scout_rl.files.extras import naming_extras
 
 LIBRARIES = ("gymnasium_robotics", "minigrid", "metaworld")
 """Packages that register environments when they are imported."""
@@ -103,14 +104,16 @@ def _source_of_instance(env: Env) -> EnvSource:
 
 def make_from_spec(spec: str) -> Env:
     """Make the environment of a JSON spec."""
-    import gymnasium
+    with naming_extras("verify_codec"):
+        import gymnasium
 
     return gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(spec))
 
 
 def make_registered(env_id: str, /, **kwargs: Any) -> Env:
     """Make the environment of an id; packages that may register it are imported until one does."""
-    import gymnasium
+    with naming_extras("verify_codec"):
+        import gymnasium
 
     for library in (None, *LIBRARIES):
         if library is not None and find_spec(library) is not None:

@@ -1,6 +1,7 @@
 """Do time limits and wrappers restart with a restored episode?
 
-A step counter is any whole number, on a wrapper or on the environment, that rises by one with every step.
+A step counter is any whole number, on a wrapper or on the environment, that rises by one with every step and that
+``reset()`` sets back. One that ``reset()`` leaves running counts something else than the steps of an episode.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from scout_rl.codecs.attributes import Capture
 from scout_rl.codecs.codec import Env, State, layers
+from scout_rl.codecs.deepcopy import DeepcopyCodec
 from scout_rl.codecs.kinds import SKIPPED
 from scout_rl.codecs.uninterrupted import Numbers, counters, holders, whole_numbers
 from scout_rl.files.archive import content_hash
@@ -46,15 +48,16 @@ def check_time_limit(trial: Trial) -> tuple[str, str]:
         named = sorted({f"{names[place]}.{name}" for place, name in at_reset})
         return "pass", f"restarted: {', '.join(named)}" if named else "no step counter found"
     values = ", ".join(f"{names[place]}.{name} is {value} after a restore" for (place, name), value in late.items())
+    remedy = _remedy(trial, late)
     if any(place < len(list(layers(trial.env))) - 1 for place, _ in late):  # a wrapper's
-        return "fail", values
+        return "fail", f"{values}: {remedy}"
     trial.env.reset(seed=trial.seed)
     from_reset = _steps_to_truncation(trial)
     trial.codec.set_state(trial.env, state)
     from_restore = _steps_to_truncation(trial)
     if from_restore is not None and (from_reset is None or from_restore < from_reset):
-        return "fail", f"{values}: the episode is cut after {from_restore} steps, not {from_reset}"
-    return "note", f"{values}; no time limit was seen to depend on it"
+        return "fail", f"{values}: the episode is cut after {from_restore} steps, not {from_reset}; {remedy}"
+    return "note", f"{values}; no time limit was seen to depend on it; if one does, {remedy}"
 
 
 def check_wrappers(trial: Trial) -> tuple[str, str]:
@@ -82,8 +85,26 @@ def _find_counters(trial: Trial) -> tuple[Numbers, State | None]:
             if terminated or truncated:
                 break
         else:
-            return counters([rows]), trial.codec.get_state(trial.env)
+            state = trial.codec.get_state(trial.env)
+            trial.env.reset(seed=trial.seed + 50)
+            now = whole_numbers(trial.env)
+            trial.disturb(trial.seed + 50)  # a restore that forgets to restart them must show it
+            return {key: start for key, start in counters([rows]).items() if now.get(key) == start}, state
     return {}, None
+
+
+def _remedy(trial: Trial, late: Numbers) -> str:
+    """What to do about step counters that run on."""
+    places, names = {place for place, _ in late}, tuple(dict.fromkeys(name for _, name in late))
+    innermost = len(list(layers(trial.env))) - 1
+    if min(places) < innermost:
+        return "set_state must call the reset() of the wrappers too, as scout_rl.codecs.codec.restart does"
+    if places == {innermost} and hasattr(trial.codec, "counters"):
+        named = (*trial.codec.counters, *names)
+        if isinstance(trial.codec, DeepcopyCodec):
+            return f"name what counts the steps: DeepcopyCodec(counters={named!r})"
+        return f"name what counts the steps: a subclass of {type(trial.codec).__name__} with counters = {named!r}"
+    return f"set_state must set {' and '.join(names)} back as reset() does"
 
 
 def _steps_to_truncation(trial: Trial) -> int | None:

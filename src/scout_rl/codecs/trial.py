@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from scout_rl.codecs.playback import Playback, play, play_state, sample_actions,
 from scout_rl.codecs.restarts import check_time_limit, check_wrappers
 from scout_rl.codecs.uninterrupted import Stretch, check_original, watching
 from scout_rl.codecs.verdict import Check, Drift, Verdict
+from scout_rl.codecs.wording import listed
 from scout_rl.files.archive import Array, unpack_json
 
 
@@ -80,13 +81,13 @@ class Trial:
         if self.in_memory:
             self.checks.append(Check("saving", "note", f"kept in memory, cannot be saved: {self.in_memory}"))
         if self.left_out:
-            self.checks.append(Check("not captured", "note", ", ".join(self.left_out)))
+            self.checks.append(Check("not captured", "note", listed(self.left_out)))
 
     @property
     def in_memory(self) -> str:
         """The names of what the states hold in memory only."""
         states = [state for state in self.states if state.memory is not None]
-        return ", ".join(dict.fromkeys(name for state in states for name in state.unsaved or ("something",)))
+        return listed(dict.fromkeys(name for state in states for name in state.unsaved or ("something",)))
 
     def _play(self, env: Env, index: int) -> Playback:
         return play_state(env, self.codec, self.states[index], self.actions(self.seeds[index]))
@@ -110,8 +111,8 @@ class Trial:
             later |= after.keys() - before.keys()
             changed = different_arrays(before, {n: a for n, a in after.items() if n in before})
             if changed:
-                problem = problem or f"state {index} reads back changed: {_some(changed)}"
-        stays = f"; came later and stay: {', '.join(sorted(later))}" if later else ""
+                problem = problem or f"state {index} reads back changed: {listed(changed)}"
+        stays = f"; came later and stay: {listed(sorted(later))}" if later else ""
         in_memory = "; only their plain data is compared" if self.in_memory else ""
         self.add("round trip", problem, f"{len(self.states)} states read back unchanged{stays}{in_memory}")
 
@@ -128,7 +129,7 @@ class Trial:
             self.codec.set_state(self.env, self.states[index])
             read.append(_readable(self.codec.get_state(self.env)))
         changed = different_arrays(*read)
-        return f"not restored: {_some(changed)}" if changed else "the cause is outside the captured state"
+        return f"not restored: {listed(changed)}" if changed else "the cause is outside the captured state"
 
     def _check_fresh_env(self) -> None:
         if self.source.make is None:
@@ -208,11 +209,6 @@ def _readable(state: State) -> dict[str, Array]:
         captured = unpack_json(arrays.pop("attributes"))["attributes"]
         arrays.update({f"attributes.{name}": np.array(json.dumps(encoded)) for name, encoded in captured})
     return arrays
-
-
-def _some(changed: Sequence[Difference], most: int = 4) -> str:
-    named = ", ".join(str(d) for d in changed[:most])
-    return named + (f" and {len(changed) - most} more" if len(changed) > most else "")
 
 
 def _largest(differences: Iterable[Difference | None]) -> Difference | None:

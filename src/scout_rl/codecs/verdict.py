@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from scout_rl.codecs.compare import Difference
+from scout_rl.codecs.wording import brief
+
+LONGEST = 400
+"""Characters of a check's text in the report."""
 
 
 class Check(NamedTuple):
@@ -17,7 +21,11 @@ class Check(NamedTuple):
 
 
 class Drift(NamedTuple):
-    """How far a restored episode is from the uninterrupted one, at the restore and after it."""
+    """How far a restored episode is from the uninterrupted one, at the restore and after it.
+
+    Restores of one state can be equal to each other and still differ from it: some simulators compute a part of the
+    observation anew.
+    """
 
     at_restore: Difference | None
     after: Difference | None
@@ -25,10 +33,11 @@ class Drift(NamedTuple):
 
     def __str__(self) -> str:
         if self.at_restore is None and self.after is None:
-            return f"none over {self.steps} steps"
-        start = "none" if self.at_restore is None else str(self.at_restore).removeprefix("0/")
-        after = "none" if self.after is None else f"step {self.after}"
-        return f"at the restore {start}; in {self.steps} steps {after}"
+            return f"equal in {self.steps} steps"
+        start, after = self.at_restore, self.after
+        first = "its first observation is equal" if start is None else f"at the restore {str(start).removeprefix('0/')}"
+        later = "equal" if after is None else f"at most step {after}"
+        return f"{first}; in the next {self.steps} steps {later}"
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,7 @@ class Verdict:
         return next(check for check in self.checks if check.name == name)
 
     def __str__(self) -> str:
-        summary = "restores exactly" if self.ok else f"does NOT restore: {', '.join(self.failed)}"
+        summary = "restores exactly: the same each time" if self.ok else f"does NOT restore: {', '.join(self.failed)}"
         lines = [f"{self.env} ({self.codec}) {summary}"]
-        lines += [f"  {c.result:<8}{c.name:<20}{c.text}" for c in self.checks]
-        return "\n".join([*lines, f"  drift from the uninterrupted original: {self.drift}"])
+        lines += [f"  {c.result:<8}{c.name:<20}{brief(c.text, LONGEST)}" for c in self.checks]
+        return "\n".join([*lines, f"  compared with the uninterrupted episode: {self.drift}"])

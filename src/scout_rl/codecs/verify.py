@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scout_rl.codecs.by_name import codec_by_name, env_by_name
 from scout_rl.codecs.codec import Codec
 from scout_rl.codecs.playback import codec_reference, play_in_new_process
 from scout_rl.codecs.trial import Trial
 from scout_rl.codecs.verdict import Check, Drift, Verdict
+from scout_rl.files.extras import naming_extras
+from scout_rl.files.refusal import Refusal
 
 __all__ = ["Check", "Drift", "Verdict", "verify_codec", "verify_codec_main", "verify_codecs"]
 
@@ -51,14 +54,16 @@ def verify_codecs(
     return [trial.verdict() for trial in trials]
 
 
-def verify_codec_main(env_id: str, kwargs: Mapping[str, Any] | None = None) -> int:
-    """Print the verdict on a registered environment; return the exit code, 0 if it restores exactly."""
-    from gymnasium.error import Error
-
+def verify_codec_main(name: str, kwargs: Mapping[str, Any] | None = None, codec: str = "") -> int:
+    """Print the verdict on an environment by its name (`by_name.py`); return 0 if it restores exactly, else 1."""
+    with naming_extras("verify_codec"):
+        from gymnasium.error import Error
+    env = env_by_name(name, kwargs or {})
+    own_codec = codec_by_name(codec) if codec else None
     try:
-        verdict = verify_codec((env_id, dict(kwargs or {})))
-    except (ValueError, Error) as error:
-        print(f"{env_id}: {error}")
+        verdict = verify_codec(env, own_codec)
+    except (Refusal, Error) as error:
+        print(f"{name}: {error}")
         return 1
     print(verdict)
     return 0 if verdict.ok else 1

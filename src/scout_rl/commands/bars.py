@@ -1,8 +1,12 @@
-"""The progress bars of runs. In a narrow terminal everything else gets shorter, never the counts."""
+"""The progress bars of all commands, with the time that is left.
+
+In a narrow terminal everything else gets shorter, never the counts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
@@ -47,3 +51,11 @@ def progress_bar(console: Console, description: str = "{task.description}", *, t
     if console.width >= WIDE:
         kind, columns = Progress, [*columns, TextColumn("{task.fields[news]}")]
     return kind(*columns, console=console, transient=transient, disable=transient and not console.is_terminal)
+
+
+@contextmanager
+def counting(console: Console, what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar for ``total`` pieces of work, gone at the end; call the value with the number of those that are done."""
+    with progress_bar(console, transient=True) as bar:
+        line = bar.add_task(what, total=total, news="")
+        yield lambda done: bar.update(line, completed=done)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 from rich.console import Console
 
+from scout_rl.commands.next_step import say_next
 from scout_rl.files.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from scout_rl.bench.campaign.state import RunState
     from scout_rl.bench.run.store import Store
 
+Pack = Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")]
 File = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 
 
@@ -31,14 +33,14 @@ def campaign(
     *,
     out: str = "runs",
     engine: Literal["pool", "ray", "batch"] = "pool",
-    address: str | None = None,
+    address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS", help_behavior_hint="")] = None,
     workers: int = 0,
     threads: int = 1,
     memory: float = 0.0,
     width: int = 0,
     next: int = 0,
     wait: bool = True,
-    pack: Path | None = None,
+    pack: Pack = None,
     retry: bool = False,
     dry_run: bool = False,
 ) -> int:
@@ -92,6 +94,7 @@ def campaign(
     if dry_run:
         _show(console, plan, states, store)
         console.print(f"{len(todo)} of {len(plan.runs)} runs to do", highlight=False)
+        say_next("scout campaign", file, *_options(out))
         return 0
     if todo:
         folder = store.local_folder(".campaign")
@@ -99,7 +102,12 @@ def campaign(
         if not wait and ("://" in out or not has_locks(folder)):
             raise Refusal(f"--no-wait needs file locks, and {out} has none: two processes would train the same run")
     start = partial(_engine, engine, out, address, workers, threads, memory, width)
-    return carry_out(console, plan.runs, todo, states, store, start, pack, wait=wait)
+    code = carry_out(console, plan.runs, todo, states, store, start, pack, wait=wait)
+    if code == 1:
+        say_next("scout campaign", file, *_options(out), "--retry")
+    elif code == 0 and (pack or "://" not in out):
+        say_next("scout report", pack or out)
+    return code
 
 
 def carry_out(
@@ -136,13 +144,17 @@ def carry_out(
     return int(any(state.phase is Phase.FAILED for state in states.values()))
 
 
+def _options(out: str) -> list[str]:
+    return [] if out == "runs" else ["--out", out]
+
+
 def _status(
     word: Annotated[Literal["status"], tyro.conf.Positional],
     file: File,
     /,
     *,
     out: str = "runs",
-    pack: Path | None = None,
+    pack: Pack = None,
 ) -> int:
     """Say where every run of a campaign stands, from the disk alone; nothing is started.
 
@@ -160,10 +172,17 @@ def _status(
     console = Console()
     plan = load(file, out)
     store = open_store(out)
-    states = survey(plan.runs, store, pack or plan.pack)
+    pack = pack or plan.pack
+    states = survey(plan.runs, store, pack)
     _show(console, plan, states, store)
     failed = [run for run in plan.runs if states[run.name].phase is Phase.FAILED]
     _say_why(console, failed, states)
+    if failed:
+        say_next("scout campaign", file, *_options(out), "--retry")
+    elif any(state.phase is not Phase.FINISHED for state in states.values()):
+        say_next("scout campaign", file, *_options(out))
+    elif pack or "://" not in out:
+        say_next("scout report", pack or out)
     return int(bool(failed))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from scout_rl.commands.next_step import say_next
 from scout_rl.report.measure.tables import MISSING
 from scout_rl.report.measure.tables import Table as ReportTable
 
@@ -72,10 +73,11 @@ def demo(
     console.print("[dim]One seed of a small bank: it shows how things work, not which rule is better.[/dim]")
     console.print(
         f"{time.perf_counter() - started:.0f} s. Picture of every frontier, curves and tables: {page}\n"
-        f"Records: {folder}/. Next: scout diagnose {folders[0]}, and docs/start.md for your own training loop.",
+        f"Records: {folder}/",
         highlight=False,
         soft_wrap=True,
     )
+    say_next(f"scout diagnose {folders[0]}, or scout new my_env.py for a training of your own")
     return 0
 
 

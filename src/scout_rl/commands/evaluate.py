@@ -10,6 +10,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from scout_rl.commands.next_step import say_next
 from scout_rl.files.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -29,10 +30,10 @@ def evaluate(
     /,
     *,
     stock: bool = False,
-    video: Path | None = None,
+    video: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
     context: tuple[int, ...] = (),
     level: tuple[int, ...] = (0,),
-    checkpoint: int | None = None,
+    checkpoint: Annotated[int | None, tyro.conf.arg(metavar="WINDOW", help_behavior_hint="")] = None,
 ) -> int:
     """Evaluate a run's policy on every held-out context at level 0, and compare with what the run recorded.
 
@@ -75,6 +76,10 @@ def evaluate(
             console.print(line, soft_wrap=True)
     if video is not None:
         _film(console, trained_run, run, video, context, level)
+    if not stock:
+        say_next("scout evaluate", run, "--stock, to play it in the unmodified environment too")
+    elif video is None:
+        say_next("scout evaluate", run, "--video policy.gif, to watch it")
     return 0 if equal and not lines else 1
 
 

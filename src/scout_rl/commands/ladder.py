@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import csv
+import itertools
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from scout_rl.bench.ladders import SOURCES, require_ladder
 from scout_rl.bench.settings.settings import Setting
 from scout_rl.bench.settings.settings import setting as setting_of
+from scout_rl.commands.bars import counting
 from scout_rl.commands.grid import grid
+from scout_rl.commands.next_step import say_next
 from scout_rl.files.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -76,13 +79,18 @@ def ladder(
         raise Refusal(f"levels is {levels}, but cannot be negative")
     picked = list(contexts) or list(range(len(part)))
     arrays = {name: array[picked] for name, array in part.contexts.items()}
-    starts = _starts(console, chosen, bank, picked, ladder, levels or chosen.n_levels, ladder_from, ladder_fallback)
+    with console.status("building"):
+        starts = _starts(console, chosen, bank, picked, ladder, levels or chosen.n_levels, ladder_from, ladder_fallback)
     family, stem = family_of(chosen.family), f"{setting}-{ladder}{levels or chosen.n_levels}"
     _make_folder(out)
-    columns = TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TextColumn("contexts"), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True, disable=not family.discrete) as bar:
-        line = bar.add_task("", total=len(picked))
-        checked = check(family, chosen, arrays, starts, SOURCES[ladder], lambda: bar.advance(line))
+    work = partial(check, family, chosen, arrays, starts, SOURCES[ladder])
+    if family.discrete:
+        with counting(console, "checking", len(picked)) as show_done:
+            numbers = itertools.count(1)
+            checked = work(lambda: show_done(next(numbers)))
+    else:  # all cells at once
+        with console.status("checking"):
+            checked = work()
     verdict = RESTORED if family.discrete else VALIDATED
     _show(console, chosen, part, picked, ladder, checked, ON_THE_WAY if SOURCES[ladder].from_runs else verdict)
     for warning in checked.report.warnings:
@@ -93,6 +101,8 @@ def ladder(
     drawn = list(range(len(picked))) if contexts else a_few(part, DRAWN)
     _draw(out / f"{stem}.png", family, chosen, part, picked, ladder, starts, checked, drawn)
     console.print(f"Picture and steps of every cell: {out / stem}.png, .csv", soft_wrap=True)
+    if checked.report.ok and not SOURCES[ladder].from_runs:
+        say_next("scout train", setting, *(["--ladder", ladder] if ladder != "manual" else []))
     return 0 if checked.report.ok else 1
 
 

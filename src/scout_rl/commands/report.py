@@ -7,8 +7,9 @@ from typing import Annotated
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from scout_rl.commands.bars import counting
+from scout_rl.commands.next_step import say_next
 from scout_rl.files.refusal import Refusal
 
 Records = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUNS...", help_behavior_hint="")]
@@ -31,7 +32,8 @@ def report(
         groups: JSON list with a group name for every training context, for records that do not say it.
         reference: Rule that the others are compared with. Where none is named: ability, else scout, else the first.
     """
-    _require_matplotlib()
+    import matplotlib  # noqa: F401  # missing, it is named before anything is read
+
     from scout_rl.bench.reproduction.catalogue import catalogue
     from scout_rl.report.build import report as build
     from scout_rl.report.read.runs import find
@@ -39,18 +41,17 @@ def report(
     if not runs:
         raise Refusal("no records were named")
     records = find(runs)
-    columns = TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        line = bar.add_task("", total=len(records))
+    with counting(Console(stderr=True), "reading", len(records)) as show_done:
         page = build(
             records,
             out,
             groups=groups,
             reference=reference or "",
             catalogue=catalogue(),
-            progress=lambda done: bar.update(line, completed=done),
+            progress=show_done,
         )
     print(page)
+    say_next("open", page, "in a browser, or scout diagnose", *runs)
     return 0
 
 
@@ -77,11 +78,5 @@ def diagnose(runs: Records, /, *, groups: Labels = None) -> int:
         print(("\n" if i else "") + "\n".join(sentences), flush=True)
     if not judged:
         raise Refusal(f"none of the {len(records)} runs holds a closed window yet: there is nothing to diagnose")
+    say_next("scout report", *runs)
     return 0
-
-
-def _require_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError as missing:
-        raise Refusal("the report draws with matplotlib: pip install 'scout-rl[cli,plot]'") from missing

@@ -11,11 +11,12 @@ from typing import Annotated
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from scout_rl import rules
 from scout_rl.bench.run.signals import undisturbed
-from scout_rl.commands.grid import grid
+from scout_rl.commands.bars import counting
+from scout_rl.commands.grid import narrow_grid
+from scout_rl.commands.next_step import say_next
 from scout_rl.files.refusal import Refusal
 from scout_rl.simulate import SCENARIOS, SimulatedRun, annealing_sweep, check_proposition, play, rule_for
 from scout_rl.simulate.scenarios import LONG, Scenario
@@ -30,7 +31,7 @@ def simulate(
     /,
     *,
     rule: tuple[str, ...] = (),
-    seeds: int | None = None,
+    seeds: Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")] = None,
     seed: int = 0,
     K: tuple[int, ...] = (2, 5, 10, 100),
     sweep: bool = True,
@@ -71,7 +72,8 @@ def simulate(
     if "proposition" in names:
         _show_proposition(console, K)
     if played:
-        console.print(f"Figures and data: {out}/")
+        console.print(f"Figures and data: {out}/", highlight=False)
+    say_next("scout demo, to see a learner train")
     return 0
 
 
@@ -96,9 +98,9 @@ def _play_all(
     """Every (scenario, rule) as one task of a process pool, with a progress bar."""
     runs: dict[tuple[str, str], SimulatedRun] = {}
     sweeps: dict[str, list[tuple[float, SimulatedRun]]] = {}
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total} runs")
+    n_sweeps = sum(sweep and scenario.key == "conflict" for scenario in played)
     with (
-        Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as bar,
+        counting(console, "runs, all seeds at once", len(played) * len(keys) + n_sweeps) as show_done,
         ProcessPoolExecutor(workers, initializer=signal.signal, initargs=INTERRUPTS) as pool,
         _cancel_on_error(pool),
     ):
@@ -111,13 +113,12 @@ def _play_all(
         sweeping = {
             pool.submit(_sweep, s.key, seeds or s.seeds): s.key for s in played if sweep and s.key == "conflict"
         }
-        line = bar.add_task("all seeds of a run at once", total=len(tasks) + len(sweeping))
         for done in as_completed(tasks):
             runs[tasks[done]] = done.result()
-            bar.advance(line)
+            show_done(len(runs))
         for swept in as_completed(sweeping):
             sweeps[sweeping[swept]] = swept.result()
-            bar.advance(line)
+            show_done(len(runs) + len(sweeps))
     return runs, sweeps
 
 
@@ -133,7 +134,7 @@ def _cancel_on_error(pool: ProcessPoolExecutor) -> Iterator[None]:
 
 def _show(console: Console, scenario: Scenario, runs: list[SimulatedRun]) -> None:
     header, rows = table(scenario, runs)
-    console.print(grid(header, rows, title=f"{scenario.key}: {scenario.about}", title_justify="left"))
+    console.print(narrow_grid(header, rows, title=f"{scenario.key}: {scenario.about}", title_justify="left"))
     console.print(
         f"[dim]{runs[0].success.shape[0]} seeds of rollouts on one bank, {scenario.windows} windows of "
         f"{scenario.rollouts} rollouts. Success: the model's level-0 success probability. Worst group: the within-seed "
@@ -152,7 +153,7 @@ def _show_sweep(console: Console, scenario: Scenario, sweep: list[tuple[float, S
         solved = f"{row.solved}/{run.success.shape[0]}"
         rows.append([f"{share:.2f}", f"{mean:.2f} [{low:.2f}, {high:.2f}]", *finals, solved])
     title = f"{scenario.key}: global annealing at other lengths"
-    console.print(grid(header, rows, first="right", title=title, title_justify="left"), "")
+    console.print(narrow_grid(header, rows, first="right", title=title, title_justify="left"), "")
 
 
 def _show_proposition(console: Console, K: tuple[int, ...]) -> None:
@@ -164,4 +165,4 @@ def _show_proposition(console: Console, K: tuple[int, ...]) -> None:
         cells = [str(k), count, f"{counts.solving_one:,}", f"{counts.solving_both:,}"]
         rows.append([*cells, *("yes" if answer else "no" for answer in (counts.local_solves_both, counts.holds))])
     title = "proposition: two contexts, two levels, K+1 episodes each; a needs 1 assisted, b needs K"
-    console.print(grid(header, rows, first="right", title=title, title_justify="left"))
+    console.print(narrow_grid(header, rows, first="right", title=title, title_justify="left"))

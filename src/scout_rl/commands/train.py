@@ -1,5 +1,7 @@
 """``scout train``: one run, or its continuation. Every field of the config is a flag."""
 
+import inspect
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,14 +14,18 @@ from scout_rl.bench.ladders import SOURCES
 from scout_rl.bench.run.sinks import Sink, Track, open_sink
 from scout_rl.bench.settings.settings import SETTINGS, setting
 from scout_rl.commands.bars import progress_bar
+from scout_rl.commands.next_step import say_next
 from scout_rl.files.atomic import UNWRITABLE
 from scout_rl.files.refusal import Refusal
 
 if TYPE_CHECKING:
     from scout_rl.bench.run.config import RunConfig
 
-FIRST = "doorkey-split-small"
+FIRST = "doorkey-small"
 """The setting whose flags `scout train --help` shows."""
+RECOMMENDED = "ability"
+WIDTH, INDENT = 79, 13
+"""Of the lists of settings and rules."""
 ONE_VALUE = {
     f"--{name}"
     for name in (
@@ -32,13 +38,15 @@ ONE_VALUE = {
 
 def train_command(arguments: list[str]) -> Callable[..., int]:
     """Build the command; its flags depend on the setting, rule, learner and preset in ``arguments``."""
-    if arguments[:1] != ["train"]:
-        return _another_command
     from scout_rl.bench.learners import make_learner
     from scout_rl.bench.settings.presets import Preset, preset_constants
 
     words = arguments[1:]
+    asks = any(word in ("-h", "--help") for word in words)
     named = _setting_in(words)
+    if not named and not asks:
+        raise Refusal(f"which setting? For example: scout train {FIRST} --rule {RECOMMENDED}\n\n{choices()}")
+    named = named or FIRST
     chosen = setting(named)
     key = _value(words, "--rule") or "scout"
     rule_class = type(rules.make(key))
@@ -47,7 +55,7 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
     learner_class = type(usual)
 
     def train(
-        setting: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SETTING")] = named,
+        setting: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SETTING", help_behavior_hint="")] = named,
         /,
         *,
         rule: str = "scout",
@@ -67,11 +75,11 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
         track: Track = "none",
         out: Path = Path("runs"),
     ) -> int:
-        """Train one run; the same command continues it after an interruption.
+        """Train one run.
 
         Args:
-            setting: Key of the setting.
-            rule: Key of the allocation rule.
+            setting: What to train on; see above.
+            rule: Which cells to train from next; see above.
             seed: Of curriculum, learner and rollouts. 100-105 are for evaluation, 40-59 for development.
             algorithm: Key of the learner; by default the setting's own.
             preset: Learner constants: ours, the paper's table, or that with our learning and target rates.
@@ -80,7 +88,7 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
             ladder_fallback: And of a run trained with scaffolds, for the rest; what neither solves, the solver does.
             levels: Levels of the ladder.
             windows: Budget in windows; 0 takes the setting's.
-            episodes: Rollouts a window.
+            episodes: Rollouts per window.
             evaluate_every: Windows between held-out evaluations; 0 takes the setting's.
             checkpoint_every: Windows between checkpoints.
             constants: The rule's constants.
@@ -117,12 +125,38 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
         )
         return run(config, out / run_name(config), track)
 
+    train.__doc__ = inspect.cleandoc(train.__doc__ or "").replace("one run.", _about(key, algorithm_key), 1)
     return train
 
 
-def _another_command() -> int:
-    """Train one run; the same command continues it after an interruption."""
-    raise AssertionError("stands in the list of commands alone")
+def choices() -> str:
+    """The settings, by family, and the rules, for a terminal of 80 columns."""
+    families: dict[str, list[str]] = {}
+    for key, row in SETTINGS.items():
+        if not key.endswith("-small"):
+            families.setdefault(row.family, []).append(key)
+    lines = ["Settings (each also as NAME-small: fewer contexts, a shorter budget):"]
+    for name, keys in families.items():
+        lines += _folded(name, keys)
+    ordered = [RECOMMENDED, *(key for key in rules.RULES if key != RECOMMENDED)]
+    return "\n".join([*lines, "", f"Rules ({len(ordered)}; {RECOMMENDED} is recommended):", *_folded("", ordered)])
+
+
+def _folded(title: str, names: list[str]) -> list[str]:
+    """The names in lines of at most 80 characters, the title before the first."""
+    lines = textwrap.wrap(", ".join(names), WIDTH - INDENT, break_on_hyphens=False)
+    heads = [title, *[""] * (len(lines) - 1)] if title else [""] * len(lines)
+    return [f"  {head:<{INDENT - 2}}{line}" if title else f"  {line}" for head, line in zip(heads, lines, strict=True)]
+
+
+def _about(rule: str, algorithm: str) -> str:
+    """The text above the options; the learner's and the rule's depend on what is chosen."""
+    return (
+        "one run; the same command continues it after an interruption.\n\n"
+        f"{choices()}\n\n"
+        f"The last options are those of the rule {rule} and of the learner {algorithm}.\n\n"
+        "Others: scout train SETTING --rule RULE --help."
+    )
 
 
 def run(config: "RunConfig", path: Path, track: Track = "none", console: Console | None = None) -> int:
@@ -164,7 +198,8 @@ def run(config: "RunConfig", path: Path, track: Track = "none", console: Console
     if stopped:
         console.print("stopped; the same command continues from the last checkpoint")
         return 130
-    console.print(f"records: {path}")
+    console.print(f"records: {path}", highlight=False, soft_wrap=True)
+    say_next("scout diagnose", path)
     return 0
 
 
@@ -184,7 +219,7 @@ def _each(groups: dict[str, float]) -> str:
 
 
 def _setting_in(words: list[str]) -> str:
-    """The setting's key: the first word that is no flag and no value of a flag; by default `FIRST`."""
+    """The setting's key: the first word that is no flag and no value of a flag; empty where there is none."""
     doubtful: list[str] = []  # words after a flag with a dot: its values, or the setting
     flag = ""
     for word in words:
@@ -196,7 +231,7 @@ def _setting_in(words: list[str]) -> str:
             return word
         else:
             doubtful.append(word)
-    return doubtful[-1] if doubtful and _is_a_name(doubtful[-1]) else FIRST
+    return doubtful[-1] if doubtful and _is_a_name(doubtful[-1]) else ""
 
 
 def _is_a_name(word: str) -> bool:

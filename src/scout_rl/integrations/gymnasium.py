@@ -16,17 +16,20 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
 from scout_rl.codecs.codec import Codec, Start
 from scout_rl.curriculum import Curriculum
+from scout_rl.files.extras import naming_extras
 from scout_rl.files.refusal import Refusal
 from scout_rl.integrations.assignments import Assignments, Elsewhere, Ticket
 from scout_rl.integrations.starts import check_shape, reset_operator
 from scout_rl.ladders.success import ARGUMENTS, Success, binary, check_success, source_of
 from scout_rl.rules.rule import require
+
+with naming_extras("scout_rl.integrations.gymnasium"):
+    import gymnasium as gym
 
 __all__ = ["CONTEXT", "LEVEL", "SUCCESS", "TICKET", "Assignments", "CurriculumEnv", "TargetEnv"]
 

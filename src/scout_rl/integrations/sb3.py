@@ -14,17 +14,21 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper, VecNormalize
 
 from scout_rl.codecs.codec import Codec
 from scout_rl.curriculum import Curriculum
 from scout_rl.curriculum import checks as outcome_checks
+from scout_rl.files.extras import naming_extras
 from scout_rl.files.refusal import Refusal
+
+with naming_extras("scout_rl.integrations.sb3", "sb3"):
+    import gymnasium as gym
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.monitor import Monitor
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper, VecNormalize
+
 from scout_rl.integrations import sb3_saves
 from scout_rl.integrations.assignments import LIKELY_CAUSE, Assignments, Ticket
 from scout_rl.integrations.gymnasium import CONTEXT, SUCCESS, TICKET, CurriculumEnv, TargetEnv, check_rule

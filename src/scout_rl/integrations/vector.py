@@ -12,14 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AutoresetMode
 
+from scout_rl.files.extras import naming_extras
 from scout_rl.files.refusal import Refusal
 from scout_rl.integrations.assignments import LIKELY_CAUSE, Assignments, Ticket
 from scout_rl.integrations.gymnasium import SUCCESS, TICKET
 from scout_rl.rules.rule import require
+
+with naming_extras("scout_rl.integrations.vector"):
+    import gymnasium as gym
+    from gymnasium.vector import AutoresetMode
 
 __all__ = ["CurriculumVectorEnv", "RemoteCells"]
 

@@ -10,6 +10,7 @@ import numpy as np
 from scout_rl.codecs.codec import Codec, Env, State
 from scout_rl.codecs.compare import flatten
 from scout_rl.files.archive import Array, archive_bytes, parse_archive
+from scout_rl.files.extras import naming_extras
 from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.success import Success, binary
 from scout_rl.ladders.trajectory import Trajectory
@@ -23,7 +24,8 @@ def to_minari(trajectories: Sequence[Trajectory], dataset_id: str, env: Env, **m
 
     ``metadata`` goes to Minari (author, description, ...). The observations must have been recorded.
     """
-    import minari
+    with naming_extras("scout_rl.ladders.minari"):
+        import minari
     from gymnasium import spaces
     from minari.data_collector import EpisodeBuffer
 
@@ -69,7 +71,8 @@ def from_minari(
     (by default the one that the dataset recovers) from its seeded reset. It must show the recorded observations
     within ``tolerance`` and succeed; a ``ValueError`` names an episode that does not.
     """
-    import minari
+    with naming_extras("scout_rl.ladders.minari"):
+        import minari
 
     loaded = minari.load_dataset(dataset) if isinstance(dataset, str) else dataset
     wanted_ids = None if episodes is None else set(episodes)

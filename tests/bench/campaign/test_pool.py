@@ -85,7 +85,7 @@ def finished_runs_are_packed_and_then_count_as_finished(here, tmp_path, capsys):
     changed = small(tmp_path / "c.toml", RULES)
     changed.write_text(changed.read_text().replace("checkpoint_every = 2", "checkpoint_every = 5"))
     assert main(["campaign", str(changed), *words]) == 0
-    assert capsys.readouterr().out == "2 runs: 2 finished\n"
+    assert capsys.readouterr().out == f"2 runs: 2 finished\nnext: scout report {here / 'results'}\n"
 
 
 def a_killed_campaign_and_a_killed_worker(tmp_path):

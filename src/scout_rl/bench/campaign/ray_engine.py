@@ -10,6 +10,7 @@ from scout_rl.bench.campaign.engine import Ended
 from scout_rl.bench.campaign.file import PlannedRun
 from scout_rl.bench.campaign.machine import MEMORY_PER_RUN
 from scout_rl.bench.run.worker import WorkerProcess, job
+from scout_rl.files.extras import naming_extras
 from scout_rl.files.refusal import Refusal
 
 PATIENCE = 60.0
@@ -24,10 +25,8 @@ class RayEngine:
     """
 
     def __init__(self, out: str, address: str | None, threads: int, memory_per_run: float = MEMORY_PER_RUN) -> None:
-        try:
+        with naming_extras("the engine ray"):
             ray: Any = importlib.import_module("ray")
-        except ModuleNotFoundError as error:
-            raise Refusal("the engine ray needs the package ray: pip install 'scout-rl[ray]'") from error
         self._ray = ray
         self.out, self.threads = out, threads
         self._owned = not ray.is_initialized()

@@ -7,15 +7,16 @@ import importlib
 from scout_rl.bench.families.family import Family
 from scout_rl.bench.settings.bank import ContextBank, pinned_hashes, require_hash
 from scout_rl.bench.settings.settings import Setting
+from scout_rl.files.extras import naming_extras
 from scout_rl.files.refusal import Refusal
 
 _MODULES = {
-    "minigrid": ("scout_rl.bench.families.minigrid", "minigrid,jax"),
-    "fetch": ("scout_rl.bench.families.fetch", "mujoco"),
-    "pointmaze": ("scout_rl.bench.families.pointmaze", "mujoco"),
-    "metaworld": ("scout_rl.bench.families.metaworld", "mujoco"),
+    "minigrid": "scout_rl.bench.families.minigrid",
+    "fetch": "scout_rl.bench.families.fetch",
+    "pointmaze": "scout_rl.bench.families.pointmaze",
+    "metaworld": "scout_rl.bench.families.metaworld",
 }
-"""Where each family lives, and the extras that it needs."""
+"""Where each family lives."""
 
 FAMILIES = tuple(_MODULES)
 """The keys of all families."""
@@ -25,14 +26,8 @@ def family(key: str) -> Family:
     """The family of that key. It is imported on first use, since each needs its own simulator package."""
     if key not in _MODULES:
         raise Refusal(f"no family {key!r}; the families are {', '.join(FAMILIES)}")
-    module, extras = _MODULES[key]
-    try:
-        loaded: Family = importlib.import_module(module).FAMILY
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"the {key} family needs the package {error.name!r}: pip install 'scout-rl[{extras}]'",
-            name=error.name,
-        ) from error
+    with naming_extras(f"the {key} family"):
+        loaded: Family = importlib.import_module(_MODULES[key]).FAMILY
     return loaded
 
 

@@ -34,6 +34,7 @@ class Contrastive(OffPolicy):
     """The paper's constants; hashable."""
 
     representation: int = 64
+    """Numbers in the representation of an action or a goal."""
     penalty: float = 0.1
     """Weight of the squared logsumexp, which keeps the logits from drifting away."""
     energy: Literal["distance", "product"] = "distance"

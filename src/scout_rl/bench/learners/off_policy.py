@@ -82,9 +82,13 @@ class OffPolicy(ABC):
     plays: ClassVar[Literal["goals"]] = "goals"
 
     hidden: tuple[int, ...] = (256, 256)
+    """Units of each hidden layer, in all networks."""
     learning_rate: float = 3e-4
+    """Of Adam, for actor, critic and entropy temperature."""
     gamma: float = 0.99
+    """Discount per step."""
     batch: int = 256
+    """Transitions of one gradient step."""
     updates: int = 16
     """Gradient steps per window."""
     warmup: int = 1000

@@ -73,15 +73,25 @@ class PPO:
     plays: ClassVar[Literal["steps"]] = "steps"
 
     n_actions: int = 7
+    """Actions of the environment: MiniGrid has seven."""
     learning_rate: float = 2.5e-4
+    """Of Adam; it stays constant."""
     gamma: float = 0.99
+    """Discount per step."""
     lam: float = 0.95
+    """Lambda of generalised advantage estimation."""
     clip: float = 0.2
+    """How far the probability of an action may move in a window: a ratio from 1 - clip to 1 + clip."""
     epochs: int = 4
+    """Passes over the steps of a window."""
     minibatch: int = 1024
+    """Most steps of one gradient step."""
     entropy: float = 0.01
+    """Weight of the policy's entropy in the loss."""
     value: float = 0.5
+    """Weight of the value's error in the loss."""
     max_grad_norm: float = 0.5
+    """Longer gradients are cut to this length."""
     reward: Literal["success", "cost"] = "success"
     """``success``: 1 at success and 0 before. ``cost``: 0 at success and -1 before, the paper's success-1."""
 

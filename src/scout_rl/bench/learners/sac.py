@@ -35,6 +35,7 @@ class SAC(OffPolicy):
     tau: float = 0.005
     """Rate at which the target critics follow."""
     critics: int = 2
+    """Critics that are trained."""
     subset: int = 2
     """Critics drawn at each step; their minimum is the target. If fewer than all, the actor follows the mean of all."""
     layer_norm: bool = False

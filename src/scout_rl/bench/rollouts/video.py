@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import StockEnv
 from scout_rl.bench.rollouts.lockstep import Choose, Frame, lockstep
+from scout_rl.files.extras import naming_extras
 from scout_rl.files.refusal import Refusal
 
 SUFFIXES = (".gif", ".mp4")
@@ -99,10 +100,8 @@ def check_path(path: Path) -> None:
     """Refuse a path that cannot be written, before anything is played."""
     if path.suffix not in SUFFIXES:
         raise Refusal(f"a video is a {' or a '.join(SUFFIXES)} file, not {path.name!r}")
-    try:
+    with naming_extras("a video"):
         import imageio  # noqa: F401
-    except ModuleNotFoundError as missing:
-        raise Refusal(f"a video needs the package {missing.name!r}: pip install 'scout-rl[video]'") from missing
     if not path.parent.is_dir():
         raise Refusal(f"{path} cannot be written: there is no folder {path.parent}")
 

@@ -19,6 +19,7 @@ from typing import Any
 from scout_rl.bench.run.sources import normalised
 from scout_rl.files.atomic import write_bytes
 from scout_rl.files.cache import cache_folder
+from scout_rl.files.extras import naming_extras
 from scout_rl.files.lock import LOCK
 from scout_rl.files.refusal import Refusal
 
@@ -101,10 +102,8 @@ class UrlStore(Store):
     slow = True
 
     def __init__(self, url: str) -> None:
-        try:
+        with naming_extras(f"the URL {url}"):
             fsspec: Any = importlib.import_module("fsspec")
-        except ModuleNotFoundError as error:
-            raise Refusal(f"{url} is a URL, which needs fsspec: pip install 'scout-rl[ray]'") from error
         try:
             self._fs, self._root = fsspec.core.url_to_fs(url)
         except (ImportError, ValueError) as error:
