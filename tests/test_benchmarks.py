@@ -217,3 +217,90 @@ def test_the_criteria_of_the_demos_bank_by_hand():
         "no",
         "no",
     ]
+
+
+def test_the_picture_of_starts_is_what_the_records_give():
+    """The heat maps of the committed picture, redrawn; the colours go from the easiest start to the real one."""
+    pytest.importorskip("matplotlib")
+    from benchmarks import pictures
+    from PIL import Image
+
+    from scout_rl.report.read.runs import load
+
+    runs = {rule: load(pictures.RECORDS / path) for rule, path in pictures.RUNS.items()}
+    moving = pictures.Moving(runs, [pictures.Layout(np.full((5, 5), 2), (1, 1))] * 5)
+    before, after = moving.frame(0), moving.frame(pictures.SHOWN)
+    still = np.asarray(Image.open(pictures.IMAGES / "starts.png").convert("RGB"))
+    yellow, dark = [253, 231, 36], [68, 1, 84]
+    for image in moving.images.values():
+        box = image.axes.get_window_extent()
+        rows = slice(len(after) - int(box.y1) + 3, len(after) - int(box.y0) - 3)
+        columns = slice(int(box.x0) + 3, int(box.x1) - 3)
+        assert (before[rows, columns] == 255).all()
+        assert (after[rows, columns] == still[rows, columns]).mean() > 0.999, "run make pictures"
+        early, late = after[rows, columns][:, 10:30].astype(int), after[rows, columns][:, -20:].astype(int)
+        assert (np.abs(early - yellow) < 2).all(2).mean() > 0.25 > 0.01 > (np.abs(late - yellow) < 2).all(2).mean()
+        assert (np.abs(late - dark) < 2).all(2).mean() > 0.8
+
+
+def test_the_moving_picture_is_small_and_loops():
+    pytest.importorskip("PIL")
+    from PIL import Image
+
+    path = ROOT / "docs/images/starts.gif"
+    assert path.stat().st_size < 500_000
+    with Image.open(path) as moving:
+        assert moving.info["loop"] == 0
+        assert moving.width == 800
+        times = []
+        for frame in range(moving.n_frames):
+            moving.seek(frame)
+            times.append(moving.info["duration"])
+    assert 6_000 <= sum(times) <= 8_500
+    assert len(times) > 30
+
+
+def test_latest_starts_by_hand():
+    """Two contexts, four windows: context 0 starts at level 2 and later at 0, context 1 once, in window 1."""
+    from types import SimpleNamespace
+
+    from benchmarks.pictures import latest_starts
+
+    rollouts = SimpleNamespace(window=np.array([0, 1, 3]), context=np.array([0, 1, 0]), level=np.array([2, 1, 0]))
+    levels = latest_starts(SimpleNamespace(about=SimpleNamespace(windows=4, n_contexts=2), rollouts=rollouts))
+    np.testing.assert_array_equal(levels, [[2, np.nan], [2, 1], [2, 1], [0, 1]])
+
+
+def test_the_figure_of_results_by_hand(monkeypatch):
+    """200, 400 and 800 windows beside 100 each: 4 times. A row with other constants than the paper's is not shown."""
+    from benchmarks import pictures
+
+    from scout_rl.bench.reproduction.one_rule import Row
+
+    def row(rule, *scores, label=None):
+        return Row(rule, label or f"`{rule}`", 1000, dict(zip((100, 101, 102), map(float, scores), strict=True)))
+
+    monkeypatch.setattr(pictures, "RIVALS", ("scout", "rfcl"))
+    rows = [row("ability", 100, 100, 100), row("scout", 200, 400, 800), row("rfcl", 50, 50, 50)]
+    rows += [row("scout", 1, 1, 1, label="`scout` (n_min 5)")]
+    first, second = pictures.rivals({"multiroom": rows, "doorkey": rows})
+    assert (first.rule, second.rule) == ("rfcl", "scout")
+    assert first.pooled == pytest.approx((0.5, 0.5, 0.5))
+    assert second.by_setting["doorkey"][0] == pytest.approx(4)
+    assert second.pooled[0] == pytest.approx(4)
+    assert 2 < second.pooled[1] < 4 < second.pooled[2] < 8
+
+
+def test_the_readmes_ratios_are_those_of_the_page():
+    """How many times sooner: one over the ratio that docs/one-rule.md has."""
+    page, readme = (ROOT / "docs/one-rule.md").read_text(), (ROOT / "README.md").read_text()
+    for rule, sentence in {
+        "`anneal` (best length)": r"(\d\.\d) times sooner than the best shared schedule",
+        "`rfcl`": r"(\d\.\d) times than `rfcl`",
+        "`scout`": r"(\d\.\d) times than the\s+paper's `scout`",
+    }.items():
+        (ratio,) = re.findall(rf"^\| {re.escape(rule)} \| 30 \| ([\d.]+) \|", page, flags=re.M)
+        (times,) = re.findall(sentence, readme)
+        assert abs(float(times) - 1 / float(ratio)) < 0.1
+    assert "`multiroom` (1,000) | `rfcl` | 6 | 368 |" in page
+    assert "`multiroom` (1,000) | `ability` | 6 | 411 |" in page
