@@ -115,7 +115,7 @@ class Moving:
                 vmax=n_levels - 0.5,
                 extent=(0, SHOWN, len(order), 0),
             )
-            axes.set_title(titles[rule], loc="left", color=colour, fontsize=11, fontweight="bold", pad=4)
+            axes.set_title(titles[rule], loc="left", color=colour, fontsize=11, fontweight="bold", pad=7)
             axes.set_yticks([])
             _plain(axes)
             if not place:
@@ -183,8 +183,12 @@ def write_starts(folder, layouts):
     frames = [Image.fromarray(moving.frame(window)) for window in windows]
     frames[-1].save(folder / "starts.png", optimize=True)
     palette = frames[-1].quantize(128, dither=Image.Dither.NONE)
-    small = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
-    times = [FRAME_MS] * FRAMES + [LAST_MS]
+    colours = np.array(palette.getpalette()).reshape(-1, 3)
+    colours[colours.min(axis=1) > 245] = 255  # the background stays white
+    palette.putpalette(colours.ravel().tolist())
+    whole_first = frames[-1:] + frames[:-1]  # where pictures do not move, the first one is shown
+    small = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in whole_first]
+    times = [LAST_MS] + [FRAME_MS] * FRAMES
     small[0].save(
         folder / "starts.gif", save_all=True, append_images=small[1:], duration=times, loop=0, optimize=True, disposal=1
     )
@@ -260,7 +264,15 @@ def write_solved(folder):
     axes.set_axisbelow(True)
     _plain(axes)
     axes.tick_params(labelsize=10)
-    figure.legend(loc="lower center", ncols=3, frameon=False, fontsize=8.5, labelcolor=INK, bbox_to_anchor=(0.53, 0))
+    figure.legend(
+        loc="lower center",
+        ncols=3,
+        frameon=False,
+        fontsize=8.5,
+        labelcolor=INK,
+        bbox_to_anchor=(0.5, 0),
+        columnspacing=1,
+    )
     with matplotlib.rc_context({"svg.hashsalt": "scout"}):
         FigureCanvasSVG(figure).print_svg(folder / "solved.svg", metadata={"Date": None})
 

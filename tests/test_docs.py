@@ -38,6 +38,15 @@ def test_examples_run(page, tmp_path, monkeypatch, capsys):
         assert cars.count("True") >= 2
 
 
+@pytest.mark.slow
+def test_the_readmes_cars_need_the_help(capsys):
+    """The same block with the rule that gives none."""
+    (block,) = blocks(ROOT / "README.md")
+    exec(block.replace('"ability"', '"target"'), {})
+    *_, cars = capsys.readouterr().out.splitlines()
+    assert cars.count("False") == 3
+
+
 def test_every_rule_has_a_row_with_all_its_constants():
     rows = {}
     for line in (ROOT / "docs/rules.md").read_text().splitlines():
