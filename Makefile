@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all setup lint docs results peers dist clean
+.PHONY: demo test test-all setup lint docs results pictures peers dist clean
 
 demo: .venv/.demo
 	$(BIN)/scout demo --out out/demo
@@ -24,11 +24,15 @@ setup: .venv/.test
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-# The reproduction page, the page of pairs and their figures, from the committed records alone.
+# The pages of results, the page of pairs and their figures, from the committed records alone.
 results: setup
-	$(BIN)/python -m scout_rl.bench.reproduction.reproduction results docs README.md
+	$(BIN)/python -m scout_rl.bench.reproduction.reproduction results docs docs/results.md
 	$(BIN)/python -m scout_rl.bench.reproduction.pairs results-development docs docs/disagreements.md
 	$(BIN)/python -m scout_rl.bench.reproduction.one_rule results-one-rule docs/one-rule.md
+
+# The pictures of the front page, from the committed records and one layout of the bank.
+pictures: setup
+	$(BIN)/python -m benchmarks.pictures
 
 .venv/bin/pip:
 	$(PYTHON) -c 'import sys; sys.exit("SCOUT needs Python 3.11 to 3.13, this is " + sys.version.split()[0]) if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'

@@ -88,14 +88,13 @@ def write_pages(out):
     """The generated pages with their figures, and the report over `results/`."""
     docs = out / "docs"
     shutil.copytree(ROOT / "docs", docs)
-    shutil.copy(ROOT / "README.md", docs)
     for words in (
-        ["scout_rl.bench.reproduction.reproduction", "results", docs, docs / "README.md"],
+        ["scout_rl.bench.reproduction.reproduction", "results", docs, docs / "results.md"],
         ["scout_rl.bench.reproduction.pairs", "results-development", docs, docs / "disagreements.md"],
     ):
         subprocess.run([sys.executable, "-m", *map(str, words)], cwd=ROOT, check=True)
     for path in docs.glob("*.md"):
-        if path.name not in {"README.md", "reproduction.md", "pairs.md", "disagreements.md"}:
+        if path.name not in {"results.md", "reproduction.md", "pairs.md", "disagreements.md"}:
             path.unlink()
     report = out / "report"
     subprocess.run([sys.executable, "-m", "scout_rl", "report", "results", "-o", report], cwd=ROOT, check=True)

@@ -50,6 +50,7 @@ SHORT = {
     "conflict_geometry": ["--windows", "1", "--updates", "1"],
     "controller": ["--rounds", "1"],
     "demo_bank": ["--seeds", "40", "--windows", "2", "--evaluate-every", "2", "--out", "{out}"],
+    "device_draw": ["--draws", "16", "--contexts", "20", "--rounds", "1"],
     "doorkey_limit": ["--limit", "100", "--windows", "1"],
     "environments": ["--families", "pointmaze", "--rounds", "1"],
     "frozen_lake": ["--windows", "2", "--seeds", "1"],
@@ -57,9 +58,24 @@ SHORT = {
     "made_again": ["results", "results"],
     "minigrid_speed": ["--rounds", "1"],
     "one_thing": ["doorkey-small", "-", "--windows", "2", "--out", "{out}"],
+    "pictures": ["--only", "solved", "--out", "{out}"],
     "scenarios": ["--scenario", "homogeneous", "--rule", "target", "--seeds", "1", "--workers", "1"],
     "training": ["--rounds", "1", "--updates", "1"],
     "window_length": ["results/doorkey-limited", "scout", "random"],
+    "window_size": [
+        "--bank",
+        "homogeneous",
+        "--rule",
+        "ability",
+        "--size",
+        "16",
+        "--update",
+        "16",
+        "--seeds",
+        "1",
+        "--workers",
+        "1",
+    ],
     "withingroup": ["--windows", "1"],
     "wrapper": ["--seconds", "0.01", "--rounds", "1", "--builds", "1", "--skip-fetch", "--skip-async"],
 }
@@ -255,3 +271,106 @@ def test_the_criteria_of_the_demos_bank_by_hand():
         "no",
         "no",
     ]
+
+
+def test_the_picture_of_starts_is_what_the_records_give():
+    """The heat maps of the committed picture, redrawn; the colours go from the easiest start to the real one."""
+    pytest.importorskip("matplotlib")
+    from benchmarks import pictures
+    from PIL import Image
+
+    from scout_rl.report.read.runs import load
+
+    runs = {rule: load(pictures.RECORDS / path) for rule, path in pictures.RUNS.items()}
+    moving = pictures.Moving(runs, [pictures.Layout(np.full((5, 5), 2), (1, 1))] * 5)
+    before, after = moving.frame(0), moving.frame(pictures.SHOWN)
+    still = np.asarray(Image.open(pictures.IMAGES / "starts.png").convert("RGB"))
+    yellow, dark = [253, 231, 36], [68, 1, 84]
+    for image in moving.images.values():
+        box = image.axes.get_window_extent()
+        rows = slice(len(after) - int(box.y1) + 3, len(after) - int(box.y0) - 3)
+        columns = slice(int(box.x0) + 3, int(box.x1) - 3)
+        assert (before[rows, columns] == 255).all()
+        assert (after[rows, columns] == still[rows, columns]).mean() > 0.999, "run make pictures"
+        early, late = after[rows, columns][:, 10:30].astype(int), after[rows, columns][:, -20:].astype(int)
+        assert (np.abs(early - yellow) < 2).all(2).mean() > 0.25 > 0.01 > (np.abs(late - yellow) < 2).all(2).mean()
+        assert (np.abs(late - dark) < 2).all(2).mean() > 0.8
+
+
+def test_the_moving_picture_is_small_and_loops():
+    pytest.importorskip("PIL")
+    from PIL import Image
+
+    path = ROOT / "docs/images/starts.gif"
+    assert path.stat().st_size < 500_000
+    with Image.open(path) as moving:
+        assert moving.info["loop"] == 0
+        assert moving.width == 800
+        times = []
+        for frame in range(moving.n_frames):
+            moving.seek(frame)
+            times.append(moving.info["duration"])
+    assert 6_000 <= sum(times) <= 8_500
+    assert len(times) > 30
+
+
+def test_the_picture_of_starts_shows_an_average_seed():
+    """Of the evaluation seeds, the one whose ratio of windows to solve is closest to the geometric mean."""
+    from benchmarks import pictures
+
+    from scout_rl.report.measure.metrics import summarise
+    from scout_rl.report.read.runs import load
+
+    def solved(rule, seed):
+        folder, name = (pictures.RECORDS / pictures.RUNS[rule]).parent, Path(pictures.RUNS[rule]).name
+        return summarise(load(folder / f"{seed}-{name.partition('-')[2]}")).solved_window
+
+    ratios = np.log([solved("ability", seed) / solved("anneal", seed) for seed in range(100, 106)])
+    nearest = 100 + int(np.abs(ratios - ratios.mean()).argmin())
+    assert all(Path(path).name.startswith(f"{nearest}-") for path in pictures.RUNS.values())
+
+
+def test_latest_starts_by_hand():
+    """Two contexts, four windows: context 0 starts at level 2 and later at 0, context 1 once, in window 1."""
+    from types import SimpleNamespace
+
+    from benchmarks.pictures import latest_starts
+
+    rollouts = SimpleNamespace(window=np.array([0, 1, 3]), context=np.array([0, 1, 0]), level=np.array([2, 1, 0]))
+    levels = latest_starts(SimpleNamespace(about=SimpleNamespace(windows=4, n_contexts=2), rollouts=rollouts))
+    np.testing.assert_array_equal(levels, [[2, np.nan], [2, 1], [2, 1], [0, 1]])
+
+
+def test_the_figure_of_results_by_hand(monkeypatch):
+    """200, 400 and 800 windows beside 100 each: 4 times. A row with other constants than the paper's is not shown."""
+    from benchmarks import pictures
+
+    from scout_rl.bench.reproduction.one_rule import Row
+
+    def row(rule, *scores, label=None):
+        return Row(rule, label or f"`{rule}`", 1000, dict(zip((100, 101, 102), map(float, scores), strict=True)))
+
+    monkeypatch.setattr(pictures, "RIVALS", ("scout", "rfcl"))
+    rows = [row("ability", 100, 100, 100), row("scout", 200, 400, 800), row("rfcl", 50, 50, 50)]
+    rows += [row("scout", 1, 1, 1, label="`scout` (n_min 5)")]
+    first, second = pictures.rivals({"multiroom": rows, "doorkey": rows})
+    assert (first.rule, second.rule) == ("rfcl", "scout")
+    assert first.pooled == pytest.approx((0.5, 0.5, 0.5))
+    assert second.by_setting["doorkey"][0] == pytest.approx(4)
+    assert second.pooled[0] == pytest.approx(4)
+    assert 2 < second.pooled[1] < 4 < second.pooled[2] < 8
+
+
+def test_the_readmes_ratios_are_those_of_the_page():
+    """How many times as many windows: one over the ratio that docs/one-rule.md has."""
+    page, readme = (ROOT / "docs/one-rule.md").read_text(), (ROOT / "README.md").read_text()
+    for rule, sentence in {
+        "`anneal` (best length)": r"shared schedule needs (\d\.\d) times",
+        "`rfcl`": r"`rfcl` (\d\.\d) times",
+        "`scout`": r"rule `scout` (\d\.\d) times",
+    }.items():
+        (ratio,) = re.findall(rf"^\| {re.escape(rule)} \| 30 \| ([\d.]+) \|", page, flags=re.M)
+        (times,) = re.findall(sentence, readme)
+        assert abs(float(times) - 1 / float(ratio)) < 0.1
+    assert "`multiroom` (1,000) | `rfcl` | 6 | 368 |" in page
+    assert "`multiroom` (1,000) | `ability` | 6 | 411 |" in page

@@ -122,8 +122,8 @@ def test_the_release_can_be_uploaded(tmp_path):
         assert done.returncode == 0, done.stdout
 
 
-def test_the_wheel_runs_the_readmes_example_in_an_empty_environment(empty_environment, tmp_path):
-    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
+def test_the_wheel_runs_an_example_in_an_empty_environment(empty_environment, tmp_path):
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/which-rule.md").read_text(), flags=re.S)
     clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     printed = python(example, empty_environment, cwd=tmp_path, env=clean)
     assert "<Curriculum ability: 20 contexts x 5 levels, window 300" in printed

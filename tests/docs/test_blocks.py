@@ -39,12 +39,6 @@ NOT_TRIED = {
     "sbatch": "needs SLURM",
     "tensorboard": "serves until it is stopped",
 }
-NOT_RUN = {
-    ("README.md", 'env = with_curriculum([make_env] * 8, curriculum, reset_to, success="is_success")'): (
-        "two lines out of docs/start.md, where they are run"
-    ),
-}
-"""(page, first line) of Python that is shown and not run, and why."""
 
 
 def name_of(page):
@@ -58,29 +52,18 @@ WITH_BLOCKS = [page for page in PAGES if any(block.kind in ("python", "commands"
 def test_no_block_is_left_to_trust(page):
     """Every block is Python, commands, TOML or plain text, and every command is one that is run, parsed or excused."""
     for block in blocks(page):
-        if block.kind == "unlabelled python":
-            assert (name_of(page), block.text.splitlines()[0]) in NOT_RUN, (
-                f"{name_of(page)}:{block.line} is Python without a label: write ```python, and it is run"
-            )
-        else:
-            assert block.kind in ("python", "commands", "toml", "text"), (
-                f"{name_of(page)}:{block.line}: no test runs a block of {block.kind!r}"
-            )
+        where = f"{name_of(page)}:{block.line}"
+        assert block.kind != "unlabelled python", f"{where} is Python without a label: write ```python, and it is run"
+        assert block.kind in ("python", "commands", "toml", "text"), f"{where}: no test runs a block of {block.kind!r}"
         if block.kind == "commands":
-            assert block.commands, f"{name_of(page)}:{block.line} has no command"
-
-
-def test_what_is_excused_is_there():
-    for page, line in NOT_RUN:
-        text = (ROOT / page).read_text()
-        assert f"```\n{line}\n" in text, f"{page} no longer has the block {line!r}: delete its row in NOT_RUN"
+            assert block.commands, f"{where} has no command"
 
 
 def test_pages_with_tests_of_their_own():
     """They run these pages' Python and look at what it prints; the reader below runs that of all others."""
     own = {page.stem for page in PAGES if own_test(page)}
     trainers = {page.stem for page in PAGES if page.stem.startswith("trainer-")}
-    assert own == {"start", "environment", "concepts", "banks", "compare-runs", *trainers}
+    assert own == {"README", "start", "environment", "concepts", "banks", "compare-runs", *trainers}
 
 
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=name_of)
@@ -174,14 +157,14 @@ class Reader:
         """The words are those of the command: its function is asked for, and not called."""
         from scout_rl import commands
 
-        every = commands.commands
-        self.monkeypatch.setattr(commands, "commands", lambda arguments: _uncalled(every(arguments)))
+        function_of = commands.function_of
+        self.monkeypatch.setattr(commands, "function_of", lambda words: _uncalled(function_of(words)))
         try:
             code = cli.main(words)
         except SystemExit as wrong:
             raise AssertionError(f"{where}: scout does not take {' '.join(words)}") from wrong
         finally:
-            self.monkeypatch.setattr(commands, "commands", every)
+            self.monkeypatch.setattr(commands, "function_of", function_of)
         assert code == 0, f"{where}: scout {' '.join(words)} is refused"
 
     def plant(self, path):
@@ -225,8 +208,6 @@ def _missing(options, words):
 
 def _uncalled(command):
     """The same signature, and nothing is done."""
-    if isinstance(command, dict):
-        return {name: _uncalled(one) for name, one in command.items()}
 
     @functools.wraps(command)
     def nothing(*args, **kwargs):

@@ -6,7 +6,7 @@ installed. Simulators are imported only when an environment is made.
 
 from __future__ import annotations
 
-import importlib.util
+from contextlib import suppress
 
 from scout_rl.bench.settings.settings import SETTINGS
 
@@ -29,7 +29,7 @@ def env_id(key: str) -> str:
 ENV_IDS = {key: env_id(key) for key in SETTINGS}
 """The Gymnasium id of every setting, by the setting's key."""
 
-if importlib.util.find_spec("gymnasium") is not None:
+with suppress(ModuleNotFoundError):  # without Gymnasium there is nothing to register with
     import gymnasium
 
     for _key, _id in ENV_IDS.items():

@@ -53,25 +53,25 @@ def test_the_committed_page_is_what_the_records_give(tmp_path):
     """`make results` after a change of results/ keeps it so."""
     imports = "from pathlib import Path\nfrom scout_rl.bench.reproduction.reproduction import write"
     code = f"{imports}\nwrite(*map(Path, sys.argv[1:]))"
-    readme = tmp_path / "README.md"
-    readme.write_text((ROOT / "README.md").read_text().replace("1.00", "0.00"))
-    without_simulators(code, ROOT / "results", tmp_path, readme)
-    assert table_of(readme) == table_of(ROOT / "README.md"), "run make results"
-    assert "1.00" in table_of(readme)
+    summary = tmp_path / "results.md"
+    summary.write_text((ROOT / "docs/results.md").read_text().replace("1.00", "0.00"))
+    without_simulators(code, ROOT / "results", tmp_path, summary)
+    assert table_of(summary) == table_of(ROOT / "docs/results.md"), "run make results"
+    assert "1.00" in table_of(summary)
     assert (tmp_path / "reproduction.md").read_text() == (ROOT / "docs/reproduction.md").read_text(), "run make results"
     for picture in (tmp_path / "images").iterdir():
         assert (ROOT / "docs/images" / picture.name).exists(), "run make results"
         assert picture.stat().st_size < 200_000
 
 
-def table_of(readme):
-    return between(readme, glance.MARK)
+def table_of(page):
+    return between(page, glance.MARK)
 
 
-def test_a_readme_without_a_place_for_the_table_is_refused(tmp_path):
-    (tmp_path / "README.md").write_text("# nothing\n")
-    with pytest.raises(ValueError, match=r"README.md has no place for the table"):
-        marks.put_into(tmp_path / "README.md", glance.MARK, glance.glance_table([], []))
+def test_a_page_without_a_place_for_the_table_is_refused(tmp_path):
+    (tmp_path / "results.md").write_text("# nothing\n")
+    with pytest.raises(ValueError, match=r"results.md has no place for the table"):
+        marks.put_into(tmp_path / "results.md", glance.MARK, glance.glance_table([], []))
 
 
 def test_the_commands_without_simulators(tmp_path):

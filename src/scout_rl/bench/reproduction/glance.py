@@ -1,4 +1,4 @@
-"""All settings in one table, for the README and the head of the reproduction page."""
+"""All settings in one table, for the page of results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scout_rl.report.measure.tables import MISSING, Table, shown
 
 RULES = ("scout", "anneal", "mixture", "random", "target")
 MARK = "at a glance"
-"""Name of the mark in the README."""
+"""Name of the mark in docs/results.md."""
 
 
 def glance_table(settings: Sequence[str], blocks: Sequence[Block]) -> Table:

@@ -1,6 +1,6 @@
-"""docs/reproduction.md and the README's table, from the committed records alone.
+"""docs/reproduction.md and the table of docs/results.md, from the committed records alone.
 
-``python -m scout_rl.bench.reproduction.reproduction results docs README.md``
+``python -m scout_rl.bench.reproduction.reproduction results docs docs/results.md``
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ from {RESAMPLES:,} seed resamples. *Seeds solved*: the share that ends at {SOLVE
 the rule, median over paired seeds (mean for seeds solved); for level counts, more levels minus fewer. *Paper's
 difference*: the one that it prints; ≈: the difference of its two numbers, where it prints none. Budgets, horizons and
 learners are ours ([settings](settings.md)), so compare differences, not areas.
-What was found out about rows that differ from the paper: [disagreements](disagreements.md).
+All settings in one table, and what it says: [results](results.md). What was found out about rows that differ from the
+paper: [disagreements](disagreements.md).
 
 How long each took stands [at the end](#how-long-one-seed-takes-setting-by-setting). Any record can be trained again and
 compared: `scout repeat results/SETTING/RULE/SEED.npz` ([what that promises](report.md#repeat-a-result)).
@@ -62,26 +63,20 @@ How verdicts follow from the numbers:
 """
 
 
-GLANCE = """Held-out success of the worst group at the end, mean over seeds; in brackets the windows to solve (reach
-0.9, then stay above 0.8 twice): the median, and of how many seeds. Hand-built ladders, `tuned` learners.
-"""
-
-
-def write(results: Path, docs: Path, readme: Path | None = None) -> Path:
-    """Write ``docs/reproduction.md`` and its figures, and the table of all settings into the README."""
+def write(results: Path, docs: Path, summary: Path | None = None) -> Path:
+    """Write ``docs/reproduction.md`` and its figures, and the table of all settings into the page ``summary``."""
     known = catalogue()
     summaries = [summarise(load(path, catalogue=known)) for path in find([results])]
     blocks = [b for b in (evaluated(block) for block in group(summaries, PAPERS)) if b is not None]
     answers = [answer(row, blocks) for row in rows()]
-    glance = glance_table(list(dict.fromkeys(a.row.setting for a in answers)), blocks)
-    parts = [INTRODUCTION + RULES + "\n", headline(answers), _machines_known(summaries), titled(glance), GLANCE]
+    parts = [INTRODUCTION + RULES + "\n", headline(answers), _machines_known(summaries)]
     for setting, setting_answers in groupby(answers, key=lambda a: a.row.setting):
         parts.append(_section(setting, list(setting_answers), blocks, docs))
     parts.append(titled(durations_table(blocks)))
     page = docs / "reproduction.md"
     page.write_text("\n".join(parts).rstrip() + "\n", "utf-8")
-    if readme is not None:
-        put_into(readme, MARK, glance)
+    if summary is not None:
+        put_into(summary, MARK, glance_table(list(dict.fromkeys(a.row.setting for a in answers)), blocks))
     return page
 
 
@@ -229,5 +224,5 @@ def _picture(setting: str, blocks: Sequence[Block], docs: Path) -> str | None:
 
 if __name__ == "__main__":
     if len(sys.argv) not in (3, 4):
-        sys.exit("usage: python -m scout_rl.bench.reproduction.reproduction RESULTS DOCS [README]")
+        sys.exit("usage: python -m scout_rl.bench.reproduction.reproduction RESULTS DOCS [PAGE]")
     print(write(*map(Path, sys.argv[1:])))
