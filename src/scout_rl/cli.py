@@ -8,7 +8,7 @@ import shutil
 import sys
 import textwrap
 
-from scout_rl import commands
+from scout_rl import __version__, commands
 from scout_rl.commands.notices import silence_notices
 from scout_rl.files.atomic import UNWRITABLE
 from scout_rl.files.extras import naming_extras
@@ -69,6 +69,9 @@ def _command(arguments: list[str] | None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     if not words or words[0] in ("-h", "--help"):
         print(commands.overview())
+        return 0
+    if words[0] == "--version":
+        print(f"scout-rl {__version__}")
         return 0
     silence_notices()
     with naming_extras(f"scout {words[0]}", "demo" if words[0] == "demo" else ""):

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import scout_rl
 from scout_rl import commands, rules
 from scout_rl.bench.settings.settings import SETTINGS
 from scout_rl.cli import READER_LEFT, main
@@ -90,6 +91,11 @@ def test_the_overview_has_one_line_per_command(words, capsys):
         assert command.function.partition(":")[0] in files
     assert set(golden.COMMANDS) == set(commands.COMMANDS)
     assert "docs/" in lines[-1]
+
+
+def test_the_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"scout-rl {scout_rl.__version__}\n"
 
 
 def test_a_command_that_does_not_exist_is_one_sentence(capsys):

@@ -33,6 +33,7 @@ READERS = ("report", "diagnose", "picture")
 RECORDS = [f"results/doorkey-limited/{rule}/100.npz" for rule in ("scout", "random", "target")]
 """Those that pages name, and something to compare with: all of `results` takes a minute to report."""
 NOT_TRIED = {
+    "flock": "needs two machines",
     "ray": "needs a cluster",
     "pip": "its extras are checked against pyproject.toml",
     "git": "changes the checkout",

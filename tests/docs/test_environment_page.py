@@ -33,7 +33,7 @@ def test_the_page_does_what_it_says(tmp_path, monkeypatch, capsys):
     said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     (shown,) = (block for block in blocks(PAGE, "text") if block.startswith("runs/bottleneck"))
     assert "never succeeds (2)" in shown
-    assert said.splitlines()[-1] == shown.splitlines()[-1]
+    assert shown.splitlines()[-1] in said.splitlines()
 
 
 def test_every_codec_has_a_row():
