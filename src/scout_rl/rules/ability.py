@@ -42,16 +42,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from scout_rl.rules.arrays import (
-    by_rows,
-    count_kept,
-    namespace,
-    over_blocks,
-    put,
-    rising_by_level,
-    running_max,
-    segment_sum,
-)
+from scout_rl.rules.arrays import by_rows, count_kept, namespace, over_blocks, put, running_max, segment_sum
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import Rule, Status, check_shape, limited
 from scout_rl.rules.statistics import Statistics, init_statistics, observe, tally
@@ -104,7 +95,7 @@ class _Filter(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Ability(Rule):
-    """One logistic model of success for the whole bank; cells are drawn by how much they can teach."""
+    """A filtered logistic model of success; cells by how much they can teach. The module derives it."""
 
     key: ClassVar[str] = "ability"
 
@@ -151,22 +142,22 @@ class Ability(Rule):
     def _levels(self, own: Array, variance: Array, shared: Array) -> tuple[Array, Array]:
         """Per context: the distribution over levels, and its weight among the contexts."""
         xp, L = namespace(own), own.shape[-1] - 1
-        M = rising_by_level(_moderated(shared, own, variance))
-        missed = 1 - M
-        learned = M * missed * missed
-        ratio = M[:-1] / (M[1:] + GUARD)
-        t = ratio * ratio  # of levels 1 to L
-        slope = xp.concatenate([M[2:], xp.ones_like(M[:1])]) - M[:-1]
+        M = _rising(_moderated(shared, own, variance))
+        missed = [1 - m for m in M]
+        learned = [m * n * n for m, n in zip(M, missed, strict=True)]
+        u: list[Any] = [None] * (L + 1)
         passed: Any = 0.0
-        steps = [passed] * L
         for level in range(L, 0, -1):
-            steps[level - 1] = passed + slope[level - 1]
-            passed = t[level - 1] * steps[level - 1]
-        target = learned[:1] + self.step * (passed + M[1:2])
-        easier = (1 - t) * (learned[1:] + self.step * xp.stack(steps))
-        u = _power(xp.concatenate([target, easier]), self.focus)
-        q = u * (1 / u.sum(axis=0))
-        return xp.moveaxis(q, 0, -1), (q * learned).sum(axis=0) * missed[0]
+            ratio = M[level - 1] / (M[level] + GUARD)
+            t = ratio * ratio
+            slope = passed + ((M[level + 1] if level < L else 1.0) - M[level - 1])
+            u[level] = _power((1 - t) * (learned[level] + self.step * slope), self.focus)
+            passed = t * slope
+        u[0] = _power(learned[0] + self.step * (passed + M[1]), self.focus)
+        total = 1 / sum(u[1:], u[0])
+        q = [weight * total for weight in u]
+        weight = sum((a * b for a, b in zip(q, learned, strict=True)), xp.zeros_like(total)) * missed[0]
+        return xp.stack(q, axis=-1), weight
 
     # -- the filter ------------------------------------------------------------------------------------------------
 
@@ -259,7 +250,7 @@ class Ability(Rule):
     def status(self, state: AbilityState) -> Array:
         """What the model says about every context."""
         xp = namespace(state.own)
-        P = rising_by_level(_moderated(state.shared, state.own, state.variance))
+        P = _rising(_moderated(state.shared, state.own, state.variance))
         s = state.statistics
         gap = (s.window * s.evidence.shape[-2])[..., None] / xp.maximum(s.evidence.sum(axis=(-2, -1)), 1)[..., None]
         unseen = (s.window[..., None] - s.last.max(axis=-1) > LONG * gap) | (s.evidence.sum(axis=-1) == 0)
@@ -320,12 +311,24 @@ def _blocks(outcomes: Outcomes, runs: int) -> tuple[Array, ...]:
     return tuple(xp.moveaxis(xp.pad(c, padding).reshape(runs, blocks, size), 1, 0) for c in columns)
 
 
+def _rising(cells: Array) -> list[Array]:
+    """The levels of ``[..., contexts, levels]`` one by one, made non-decreasing toward easier ones.
+
+    A list of columns and not a running maximum: NumPy is slow along an axis of five.
+    """
+    columns = [cells[..., 0]]
+    for level in range(1, cells.shape[-1]):
+        columns.append(namespace(cells).maximum(columns[-1], cells[..., level]))
+    return columns
+
+
 def _frontier(own: Array, level: Array, shared: Array) -> tuple[Array, Array]:
     """The new frontier, and its move: to the hardest level of a fair chance, or the hardest that is not lost."""
     xp = namespace(own)
-    logits = rising_by_level(shared[..., None, :] + own)[:-1]
-    fair, kept = ((logits < bound).sum(axis=0, dtype=level.dtype) for bound in (FAIR, LOST))
-    new = xp.minimum(xp.maximum(level, kept), fair)
+    logits = _rising(shared[..., None, :] + own)[:-1]
+    fair = sum((z < FAIR for z in logits), xp.zeros_like(level))
+    kept = sum((z < LOST for z in logits), xp.zeros_like(level))
+    new = xp.minimum(xp.maximum(level, kept), fair).astype(level.dtype)
     return new, xp.sign(new - level)
 
 

@@ -17,7 +17,7 @@ from scout_rl.rules.cells import Array
 
 def namespace(array: Array) -> Any:
     """Return ``numpy`` or ``jax.numpy``: the one that ``array`` (or the tracer) belongs to."""
-    if type(array) is np.ndarray or isinstance(array, (np.ndarray, np.generic)):  # forty times per window
+    if type(array) is np.ndarray or isinstance(array, (np.ndarray, np.generic)):  # the first test is the quick one
         return np
     jax = sys.modules.get("jax")
     if jax is not None and isinstance(array, jax.Array):
@@ -74,22 +74,7 @@ def running_max(array: Array) -> Array:
     return lax.cummax(array, axis=array.ndim - 1)
 
 
-def rising_by_level(cells: Array) -> Array:
-    """``[..., levels]`` as ``[levels, ...]``, made non-decreasing toward easier levels.
-
-    `running_max` along the levels; for NumPy, which is slow along a short last axis, with whole rows.
-    """
-    xp = namespace(cells)
-    if xp is not np:
-        return xp.moveaxis(running_max(cells), -1, 0)
-    rows = np.empty((cells.shape[-1], *cells.shape[:-1]), cells.dtype)
-    rows[0] = cells[..., 0]
-    for level in range(1, len(rows)):
-        np.maximum(rows[level - 1], cells[..., level], out=rows[level])
-    return rows
-
-
-ROWS = 4096
+ROWS = 8192
 """Contexts per pass of `by_rows`: five levels of them fit into a processor's cache."""
 
 
