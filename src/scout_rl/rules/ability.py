@@ -95,7 +95,7 @@ class _Filter(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Ability(Rule):
-    """A filtered logistic model of success; cells by how much they can teach. The module derives it."""
+    """One logistic model of success for the whole bank; cells are drawn by how much they can teach."""
 
     key: ClassVar[str] = "ability"
 
