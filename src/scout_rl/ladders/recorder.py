@@ -8,16 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import gymnasium
 import numpy as np
 
 from scout_rl.codecs import codec_for
 from scout_rl.codecs.codec import Codec, Env, State, goal_of
 from scout_rl.codecs.compare import flatten
 from scout_rl.files.archive import Array
+from scout_rl.files.extras import naming_extras
 from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.success import Success, success_reader
 from scout_rl.ladders.trajectory import Trajectory
+
+with naming_extras("scout_rl.ladders.recorder"):
+    import gymnasium
 
 __all__ = ["Recorder", "Trajectory"]
 
