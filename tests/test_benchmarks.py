@@ -98,7 +98,7 @@ def test_every_script_runs_in_short(name, tmp_path):
 
 
 def test_every_development_script_says_what_it_takes():
-    """Those whose runs stand in docs/disagreements.md need nothing beyond the package."""
+    """Those that train on development seeds need nothing beyond the package."""
     pytest.importorskip("jax")
     pytest.importorskip("minigrid")
     names = [n for n in SCRIPTS if "benchmarks.development" in (FOLDER / f"{n}.py").read_text()]
