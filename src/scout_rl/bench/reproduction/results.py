@@ -25,8 +25,8 @@ from scout_rl.report.read.runs import find, load
 
 MARK = "setting by setting"
 """Name of the mark in docs/results.md."""
-READING = f"""## `{OURS}` beside the other rules
-
+HEADING = f"## `{OURS}` beside the other rules\n"
+READING = f"""
 *Windows to solve*: until the worst group is at 0.9 and stays at 0.8 at the next two evaluations, on held-out contexts
 and from the target start. Geometric mean over seeds; a run that is not solved counts as its budget. *Ratio*: windows of
 `{OURS}` over those of the rule, by seed; below 1 `{OURS}` is earlier. *Earlier*: Student's 95% interval ends below 1.
@@ -44,7 +44,7 @@ band; with fewer seeds each is a thin line. In brackets the number of seeds.
 SUMMARY = f"""
 Over the settings in which `{OURS}` and the rule have at least {FEWEST} seeds each. *IQM*: the mean of the middle half
 of all runs' worst-group AUC. *P({OURS} better)*: how likely a run of `{OURS}` has the larger area than a run of the
-rule in the same setting; 0.5 is a tie.
+rule in the same setting; 0.5 is a tie. Budgets are those of the screens below: a slow rule is cut off.
 """
 PROFILE = """
 Each line: the share of a rule's runs whose worst group is solved within so many times the windows of the setting's
@@ -56,7 +56,8 @@ def write(docs: Path, page: Path, *records: Path) -> None:
     """Write the part between its marks in ``page``, and its figures into ``docs``."""
     known = catalogue()
     shown_screens = screens(summarise(load(path, catalogue=known)) for path in find(records))
-    parts = [READING, summary(shown_screens, docs), FIGURES, *(section(screen, docs) for screen in shown_screens)]
+    sections = [section(screen, docs) for screen in shown_screens]
+    parts = [HEADING, summary(shown_screens, docs) + READING + FIGURES, *sections]
     put_into(page, MARK, "\n".join(parts))
 
 
