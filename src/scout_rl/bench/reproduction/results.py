@@ -92,8 +92,8 @@ def sentence(screen: Screen) -> str:
         text = f"{be} first with {need} windows; `{OURS}` is level with {own} (ratio {ratio})."
     else:
         text = f"**`{OURS}` is not first:** it needs {own} windows; {be} first with {need} (ratio {ratio})."
-    opened = [f"`{rule}`" for rule in screen.rows if screen.word(rule) == "open" and rule != SEES_LABELS]
-    text += f" Open: {', '.join(opened)}." if opened else ""
+    opened = ", ".join(f"`{rule}`" for rule in _open(screen))
+    text += f" Open: {opened}." if opened else ""
     labelled = screen.rows.get(SEES_LABELS)
     if labelled is not None and geometric_mean(labelled.scores) < geometric_mean(screen.rows[first[0]].scores):
         word = screen.word(SEES_LABELS)
@@ -137,7 +137,7 @@ def summary(shown_screens: Sequence[Screen], docs: Path) -> str:
     ours = [screen for screen in shown_screens if screen.ours is not None]
     sentences = [f"`{OURS}` has runs in {len(ours)} of {len(shown_screens)} comparisons."]
     for standing in STANDINGS:
-        names = [f"`{screen.block.label}`{_impression(screen)}" for screen in ours if screen.standing == standing]
+        names = [f"`{screen.block.label}`{_remark(screen)}" for screen in ours if screen.standing == standing]
         sentences += [f"{standing.capitalize()}: {', '.join(names)}."] if names else []
     scored: list[Scored] = []
     few = []
@@ -158,8 +158,16 @@ def summary(shown_screens: Sequence[Screen], docs: Path) -> str:
     return text + (f"\nNot in the summary, with too few seeds: {', '.join(few)}.\n" if few else "")
 
 
-def _impression(screen: Screen) -> str:
-    return (" (first)" if OURS in screen.first else " (not first)") if screen.standing == FEW else ""
+def _remark(screen: Screen) -> str:
+    """Behind a setting's name: how many comparisons are open; of a first impression who is first."""
+    if screen.standing == FEW:
+        return " (first)" if OURS in screen.first else " (not first)"
+    n = len(_open(screen)) if screen.standing == "first" else 0
+    return f" ({n} open)" if n else ""
+
+
+def _open(screen: Screen) -> list[str]:
+    return [rule for rule in screen.rows if screen.word(rule) == "open" and rule != SEES_LABELS]
 
 
 if __name__ == "__main__":
