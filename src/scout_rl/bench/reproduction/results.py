@@ -68,7 +68,7 @@ def section(screen: Screen, docs: Path) -> str:
     heading = f"### `{block.setting}`{block.label.removeprefix(block.setting)}"
     budget = f"Budget: {fields['windows']:,} windows, evaluated every {fields['evaluate_every']}."
     image = f"![{block.label}: success of the worst group by windows]({picture})"
-    return f"{heading}\n\n{sentence(screen)} {budget}\n\n{image}\n\n{untitled(table(screen))}"
+    return f"{heading}\n\n{sentence(screen)} {budget}\n\n{image}\n\n{_compact(table(screen))}"
 
 
 def sentence(screen: Screen) -> str:
@@ -100,6 +100,11 @@ def sentence(screen: Screen) -> str:
         text += f" `{SEES_LABELS}`, which sees the labels, needs {_windows(screen, SEES_LABELS)}"
         text += f" (`{OURS}` beside it: {word})." if word else "."
     return text + _few(screen)
+
+
+def _compact(lines: Table) -> str:
+    """A table whose rows take one line each on the site."""
+    return f'<div class="compact" markdown>\n\n{untitled(lines)}\n</div>\n'
 
 
 def _few(screen: Screen) -> str:
@@ -151,7 +156,7 @@ def summary(shown_screens: Sequence[Screen], docs: Path) -> str:
     text = " ".join(sentences) + "\n"
     for aggregated in aggregate_tables(scored):
         rows = [[f"`{rule}`", *cells] for rule, *cells in aggregated.rows]
-        text += f"{SUMMARY}\n{untitled(replace(aggregated, rows=rows))}"
+        text += f"{SUMMARY}\n{_compact(replace(aggregated, rows=rows))}"
         lines = profile([Screen(block) for block, _ in one_per_setting(scored)[0]])
         picture = results_figures.save(results_figures.profile(lines), docs, "results-profile")
         text += f"\n![Performance profile]({picture})\n{PROFILE}"
