@@ -29,6 +29,7 @@ results: setup
 	$(BIN)/python -m scout_rl.bench.reproduction.reproduction results docs docs/results.md
 	$(BIN)/python -m scout_rl.bench.reproduction.pairs results-development docs docs/disagreements.md
 	$(BIN)/python -m scout_rl.bench.reproduction.one_rule results-one-rule docs/one-rule.md
+	$(BIN)/python -m scout_rl.bench.reproduction.results docs docs/results.md results results-one-rule
 
 # The pictures of the front page, from the committed records and one layout of the bank.
 pictures: setup

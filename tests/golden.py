@@ -90,6 +90,7 @@ def write_pages(out):
     shutil.copytree(ROOT / "docs", docs)
     for words in (
         ["scout_rl.bench.reproduction.reproduction", "results", docs, docs / "results.md"],
+        ["scout_rl.bench.reproduction.results", docs, docs / "results.md", "results", "results-one-rule"],
         ["scout_rl.bench.reproduction.pairs", "results-development", docs, docs / "disagreements.md"],
     ):
         subprocess.run([sys.executable, "-m", *map(str, words)], cwd=ROOT, check=True)

@@ -1,4 +1,4 @@
-"""Generated tables inside hand-written pages, between two marks."""
+"""Generated parts of hand-written pages, between two marks."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ END = "<!-- end -->"
 
 
 def begin(name: str) -> str:
-    """The mark above a table."""
+    """The mark above a generated part."""
     return f"<!-- {name}: written by make results -->"
 
 
-def put_into(page: Path, name: str, table: Table) -> None:
-    """Write the table between its two marks. A page without them is refused."""
+def put_into(page: Path, name: str, part: Table | str) -> None:
+    """Write a table, or Markdown, between its two marks. A page without them is refused."""
     text = page.read_text("utf-8")
     head, mark, rest = text.partition(begin(name))
     _, end, tail = rest.partition(END)
     if not mark or not end:
         raise Refusal(f"{page} has no place for the table: put {begin(name)!r} and {END!r} there")
-    page.write_text(f"{head}{mark}\n{untitled(table).strip()}\n{END}{tail}", "utf-8")
+    written = part if isinstance(part, str) else untitled(part)
+    page.write_text(f"{head}{mark}\n{written.strip()}\n{END}{tail}", "utf-8")

@@ -132,7 +132,7 @@ def inline_svg(figure: Figure, prefix: str) -> str:
     )
 
 
-def _axes(height: float = SIZE[1], rows: int = 1, columns: int = 1) -> tuple[Any, Any]:
+def new_axes(height: float = SIZE[1], rows: int = 1, columns: int = 1) -> tuple[Any, Any]:
     """A figure and its axes, an array of them where there are several."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
@@ -150,12 +150,14 @@ def _axes(height: float = SIZE[1], rows: int = 1, columns: int = 1) -> tuple[Any
     return figure, axes
 
 
-def _label(axes: Any, x: str, y: str) -> None:
+def label_axes(axes: Any, x: str, y: str) -> None:
+    """Names of both axes."""
     axes.set_xlabel(x, color=INK, fontsize=9)
     axes.set_ylabel(y, color=INK, fontsize=9)
 
 
-def _legend(figure: Any, axes: Any, most: int = 4) -> None:
+def legend_above(figure: Any, axes: Any, most: int = 4) -> None:
+    """What the axes have labels for, in at most so many columns."""
     _, labels = axes.get_legend_handles_labels()
     figure.legend(
         loc="outside upper left",
@@ -178,7 +180,7 @@ def columns_for(labels: Sequence[str], most: int) -> int:
 
 
 def _curves(block: Block, styles: dict[str, int], *, worst: bool) -> Figure:
-    figure, axes = _axes()
+    figure, axes = new_axes()
     for band in data.learning_curves(block, worst=worst):
         i = styles[band.label]
         every = max(1, len(band.x) // 8)
@@ -186,8 +188,8 @@ def _curves(block: Block, styles: dict[str, int], *, worst: bool) -> Figure:
         shaded = i == 0 or len(styles) <= MOST_BANDS
         _band(axes, band, look(i), (i % every, every), 1.0, shaded=shaded, **on_top)
     axes.set_ylim(-0.03, 1.03)
-    _label(axes, "window", "success of the worst group" if worst else "held-out success")
-    _legend(figure, axes)
+    label_axes(axes, "window", "success of the worst group" if worst else "held-out success")
+    legend_above(figure, axes)
     which = "of the least successful group" if worst else "from the target start"
     bands = "" if len(styles) <= MOST_BANDS else f" (band: {next(iter(styles))} alone)"
     caption = f"Held-out success {which}, mean ± s.d. over seeds{bands}."
@@ -217,7 +219,7 @@ def _band(
 
 def _dots(block: Block, scores: list[Score], styles: dict[str, int]) -> Figure:
     word, reduce = over_seeds(block)
-    figure, axes = _axes(height=max(1.5, 0.75 + 0.27 * len(scores)))
+    figure, axes = new_axes(height=max(1.5, 0.75 + 0.27 * len(scores)))
     for y, s in enumerate(scores):
         colour, _, marker = look(styles[s.condition.label])
         several = len(s.worst_auc) > 1
@@ -229,14 +231,14 @@ def _dots(block: Block, scores: list[Score], styles: dict[str, int]) -> Figure:
     axes.set_ylim(len(scores) - 0.45, -0.55)
     axes.set_xlim(-0.02, 1.02)
     name = "worst-group AUC" if len(block.conditions[0].runs[0].groups) > 1 else "AUC"
-    _label(axes, name, "")
+    label_axes(axes, name, "")
     return Figure("worst-auc", f"{name[0].upper()}{name[1:]}: dots are seeds, ticks their {word}.", figure)
 
 
 def _final(block: Block) -> Figure:
     groups = list(block.conditions[0].runs[0].groups)
     labels = [c.label for c in block.conditions]
-    figure, axes = _axes(height=max(1.7, 0.95 + (0.13 + 0.17 * len(groups)) * len(labels)))
+    figure, axes = new_axes(height=max(1.7, 0.95 + (0.13 + 0.17 * len(groups)) * len(labels)))
     thick = 0.8 / len(groups)
     for g, name in enumerate(groups):
         y = np.arange(len(labels)) - 0.4 + (g + 0.5) * thick
@@ -258,16 +260,16 @@ def _final(block: Block) -> Figure:
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.set_xlim(0, 1.02)
-    _label(axes, "final success", "")
+    label_axes(axes, "final success", "")
     if len(groups) > 1:
-        _legend(figure, axes)
+        legend_above(figure, axes)
     return Figure("final", "Final held-out success by group: bars are means, ticks seeds.", figure)
 
 
 def _levels(block: Block) -> Figure:
     """Rows are rules, columns groups of training contexts."""
     shown, groups, levels = block.conditions[:MOST_ROWS], data.training_groups(block), block.levels
-    figure, axes = _axes(max(1.9, 0.85 + 0.72 * len(shown)), len(shown), len(groups))
+    figure, axes = new_axes(max(1.9, 0.85 + 0.72 * len(shown)), len(shown), len(groups))
     panels = np.reshape(axes, (len(shown), len(groups)))
     named = set(np.linspace(0, levels - 1, min(levels, MOST_NAMED)).round().astype(int).tolist())
     labels = [name if i in named else "_" for i, name in enumerate(level_names(levels))]  # matplotlib lists no "_"
@@ -283,7 +285,7 @@ def _levels(block: Block) -> Figure:
     for panel, name in zip(panels[-1], groups, strict=True):
         panel.set_xlabel("window" if len(groups) == 1 else f"window ({name})", color=INK, fontsize=9)
     figure.supylabel("share of rollouts", color=INK, fontsize=9)
-    _legend(figure, panels[0, 0], MOST_NAMED)
+    legend_above(figure, panels[0, 0], MOST_NAMED)
     whom = "each group" if len(groups) > 1 else "each rule"
     which = f" (the first {MOST_ROWS} rules)" if len(block.conditions) > MOST_ROWS else ""
     caption = f"Where {whom} trains{which}: rollouts by the level that they start from, mean over seeds."
@@ -291,13 +293,13 @@ def _levels(block: Block) -> Figure:
 
 
 def _bands(condition: Condition, field: str, name: str, y: str) -> Figure:
-    figure, axes = _axes()
+    figure, axes = new_axes()
     for i, band in enumerate(data.frontier_bands(condition, field)):
         style = Look(COLOURS[(0, 5, 2, 3)[i % 4]], DASHES[i % len(DASHES)], MARKERS[i % len(MARKERS)])
         _band(axes, band, style, max(1, len(band.x) // 7), np.inf, linewidth=1.6)
     axes.set_ylim(bottom=-0.05)
-    _label(axes, "window", y)
-    _legend(figure, axes)
+    label_axes(axes, "window", y)
+    legend_above(figure, axes)
     what = {"frontier": "Mean frontier", "dispersion": "How far the frontiers of one group are apart"}[name]
     note = f" {READ_OFF.format(condition.label)}" if name == "frontier" and has_model(condition.rule) else ""
     return Figure(name, f"{what} under {condition.label}, mean ± s.d. over seeds.{note}", figure)
@@ -306,7 +308,7 @@ def _bands(condition: Condition, field: str, name: str, y: str) -> Figure:
 def _points(
     rows: list[tuple[str, data.Floats, data.Floats]], styles: dict[str, int], name: str, x: str, caption: str
 ) -> Figure:
-    figure, axes = _axes()
+    figure, axes = new_axes()
     for label, of_x, of_y in rows:
         colour, _, marker = look(styles[label])
         if len(of_x) > 1:
@@ -325,6 +327,6 @@ def _points(
     if name == "masking":
         axes.plot([0, 1], [0, 1], color=INK, linewidth=0.8, alpha=0.4)
     axes.set_xlim(left=-0.02 * max(1e-3, axes.get_xlim()[1]))
-    _label(axes, x, "worst-group AUC")
-    _legend(figure, axes)
+    label_axes(axes, x, "worst-group AUC")
+    legend_above(figure, axes)
     return Figure(name, f"{caption}: one point per seed. Large markers: medians.", figure)
