@@ -35,7 +35,7 @@ from scout_rl.files.refusal import Refusal
 ACTION_SCALE = 1.0 / 100
 """Metres that an action of 1 moves the hand's target by."""
 HORIZON = 150
-"""The time limit of training and evaluation. The slowest solution of any bank has 106 steps; the stock limit is 500."""
+"""The time limit of training and evaluation. The slowest solution of any bank has 105 steps; the stock limit is 500."""
 N_ACTIONS, N_FRAME = 4, 18
 _BOTH_FINGERS = np.array([1, -1], dtype=np.int8)
 _RADIUS = np.array([task.radius for task in TASKS])
