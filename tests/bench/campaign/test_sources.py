@@ -149,6 +149,6 @@ def test_a_moved_campaign_with_a_policy_ladder_goes_on(tmp_path):
     shutil.rmtree(out / run.name / "checkpoints" / "00000004")
     shutil.move(out, tmp_path / "moved")
     code, printed = finish(campaign(file, f"{tmp_path}/moved/"))
-    assert (code, printed.splitlines()[-1]) == (0, "2 runs: 2 finished")
+    assert (code, printed.splitlines()[-2]) == (0, "2 runs: 2 finished")
     said = (tmp_path / "moved/.campaign" / f"{run.name}.log").read_text()
     assert "from window 2" in said
