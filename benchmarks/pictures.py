@@ -284,8 +284,10 @@ def main():
     options = parser.parse_args()
     if options.only != "starts":
         write_solved(options.out)
+        print(options.out / "solved.svg")
     if options.only != "solved":
         write_starts(options.out, one_instance())
+        print(options.out / "starts.gif", options.out / "starts.png", sep="\n")
 
 
 if __name__ == "__main__":
