@@ -14,7 +14,8 @@ from scout_rl.report.measure.tables import MISSING, Table
 
 TITLE = "How long one seed takes, setting by setting"
 NOTE = (
-    "Wall time of training and evaluation, whatever else the machine was doing; mean over the runs. A setting's last "
+    "Wall time of training and evaluation, whatever else the machine was doing and pauses included (two runs of "
+    "`fetch-conflict` were paused for most of their time); mean over the runs. A setting's last "
     "row is the sum: one seed of each of its conditions that are there, one after the other."
 )
 
