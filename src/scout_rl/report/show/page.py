@@ -72,7 +72,7 @@ def render(title: str, summary: str, parts: Sequence[Part], overall: Sequence[Ta
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
 <title>{escape(title)}</title>
 <style>
-{_asset("page.css")}</style>
+{_asset("look.css")}{_asset("page.css")}</style>
 </head>
 <body>
 <header><h1>{escape(title)}</h1><p class="soft">{escape(summary)}</p><nav>{nav}</nav></header>
@@ -84,8 +84,8 @@ def render(title: str, summary: str, parts: Sequence[Part], overall: Sequence[Ta
 <footer><p>Held-out contexts, target start only. Tables as Markdown, LaTeX and CSV, figures as SVG and PNG lie beside
 this page.</p></footer>
 <script type="application/json" id="runs">{_payload(parts, drawn)}</script>
-<script>
-{_asset("page.js")}</script>
+<script type="module">
+{_asset("draw.js")}{_asset("page.js")}</script>
 </body>
 </html>
 """
@@ -106,8 +106,8 @@ _EXPLORER = """<section id="frontiers">
 </div>
 <div class="map">
 <canvas id="heat" tabindex="0" role="img" aria-label="frontier of every context in every window"></canvas>
-<div id="tip" role="status" hidden></div>
-<canvas id="strip" aria-hidden="true"></canvas>
+<div id="tip" class="tip" role="status" hidden></div>
+<svg id="strip" class="chart" aria-hidden="true"></svg>
 </div>
 <div class="legend" id="legend"></div>
 <p class="soft" id="rows"></p>
