@@ -23,6 +23,24 @@ export function shape(tag, attributes = {}, ...children) { // an SVG element
   return made;
 }
 
+export function filled(colour, tag, attributes) { // a colour in the style may be a variable of the look
+  const made = shape(tag, attributes);
+  made.style.fill = colour;
+  return made;
+}
+
+export async function unpack({ layout, data }) { // name -> array, from base64 of deflate of the arrays one after the other
+  const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0)), arrays = {};
+  const buffer = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
+  let offset = 0;
+  for (const [name, size, length] of layout) {
+    const part = buffer.slice(offset, offset + size * length);
+    arrays[name] = size === 1 ? new Uint8Array(part) : size === 2 ? new Uint16Array(part) : new Uint32Array(part);
+    offset += size * length;
+  }
+  return arrays;
+}
+
 export const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 
 export class Levels { // colours and names of levels; `stops`, `target` and `easiest` are those of records/level_colours.py
@@ -152,8 +170,8 @@ export class HeatMap {
 
 export class Chart {
   // Lines and stacked areas over windows, as SVG. `spec`: { x: [first, last], y: [low, high], ticks: [[value, text]], lines: [{ name,
-  // x, y, colour, dash, weight, label }], areas: [{ x, low, high, colour }], caption, axis (numbers of the x axis), margin,
-  // words(x) -> lines of the tip }. A null in `y` is a gap.
+  // x, y, colour, dash, weight, quiet, label }], areas: [{ x, low, high, colour, label }], caption, axis (numbers of the x axis), margin,
+  // marks(chart) -> more shapes, words(x) -> lines of the tip }. A null in `y` is a gap.
   constructor(svg, tip = null) {
     Object.assign(this, { svg, tip: tip && new Tip(tip), spec: null, cursor: null });
     if (!tip) return;
@@ -171,14 +189,14 @@ export class Chart {
 
   draw(spec, height = 160) {
     const { svg } = this, width = Math.max(60, svg.clientWidth || svg.parentElement.clientWidth);
-    const labels = (spec.lines || []).filter((line) => line.label && line.x.length);
+    const labels = [...(spec.lines || []), ...(spec.areas || [])].filter((each) => each.label && each.x.length);
     const room = labels.length ? Math.min(width * 0.4, 20 + 6.6 * Math.max(...labels.map((line) => line.label.length))) : 0;
     const margin = { top: 10, right: room, bottom: 22, left: 0, ...spec.margin };
     Object.assign(this, { spec, width, height, margin });
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.style.height = `${height}px`;
     this.xs = [...new Set((spec.lines || []).concat(spec.areas || []).flatMap((line) => [...line.x]))].sort((p, q) => p - q);
-    svg.replaceChildren(...this.grid(), ...(spec.areas || []).map((area) => this.area(area)), ...this.inFront().map((line) => this.line(line)), ...this.labels(labels), ...this.axis());
+    svg.replaceChildren(...this.grid(), ...(spec.areas || []).map((area) => this.area(area)), ...this.inFront().map((line) => this.line(line)), ...(spec.marks ? spec.marks(this) : []), ...this.labels(labels), ...this.axis());
     this.pointer = shape("g", { class: "pointer", "aria-hidden": "true" });
     svg.append(this.pointer);
     if (this.cursor !== null && this.tip && !this.tip.box.hidden) this.show(Math.min(this.cursor, this.xs.length - 1));
@@ -194,7 +212,7 @@ export class Chart {
     const end = this.width - this.margin.right;
     return (this.spec.ticks || [[0], [0.5], [1]]).flatMap(([value, text]) => {
       const y = this.up(value), rule = shape("line", { class: "rule", x1: this.margin.left, x2: end, y1: y, y2: y });
-      return text === undefined ? [rule] : [rule, shape("text", { class: "tick", x: this.margin.left, y: y - 4 }, text)];
+      return text === undefined ? [rule] : [rule, shape("text", { class: "tick", x: this.margin.left - 7, y: y + 4, "text-anchor": "end" }, text)];
     });
   }
 
@@ -211,17 +229,24 @@ export class Chart {
       path += `${down ? "L" : "M"}${this.at(x[i]).toFixed(1)} ${this.up(y[i]).toFixed(1)}`;
       down = true;
     }
-    return shape("path", { d: path, fill: "none", stroke: colour, "stroke-width": weight, "stroke-dasharray": dash || null, "stroke-linejoin": "round", "stroke-linecap": dash ? "butt" : "round", opacity: quiet ? 0.55 : null });
+    const made = shape("path", { d: path, fill: "none", "stroke-width": weight, "stroke-dasharray": dash || null, "stroke-linejoin": "round", "stroke-linecap": dash ? "butt" : "round", opacity: quiet ? 0.6 : null });
+    made.style.stroke = colour;
+    return made;
   }
 
   area({ x, low, high, colour }) {
     const point = (i, values) => `${this.at(x[i]).toFixed(1)} ${this.up(values[i]).toFixed(1)}`, all = [...x.keys()];
-    return shape("path", { class: "area", d: all.length ? `M${all.map((i) => point(i, high)).join("L")}L${all.reverse().map((i) => point(i, low)).join("L")}Z` : "", fill: colour });
+    return filled(colour, "path", { class: "area", d: all.length ? `M${all.map((i) => point(i, high)).join("L")}L${all.reverse().map((i) => point(i, low)).join("L")}Z` : "" });
   }
 
-  labels(lines) { // beside the end of each line, pushed apart
-    const last = (line) => { for (let i = line.x.length - 1; i >= 0; i--) if (line.y[i] !== null && !Number.isNaN(line.y[i])) return i; return -1; };
-    const placed = lines.map((line) => ({ line, i: last(line) })).filter(({ i }) => i >= 0).map(({ line, i }) => ({ line, x: this.at(line.x[i]), own: this.up(line.y[i]), y: this.up(line.y[i]) })).sort((p, q) => p.y - q.y);
+  labels(labelled) { // beside the end of each line or area, pushed apart
+    const known = (values, i) => i >= 0 && (values[i] === null || Number.isNaN(values[i])) ? known(values, i - 1) : i;
+    const placed = labelled.map((each) => {
+      const i = known(each.y || each.low, each.x.length - 1);
+      if (i < 0) return null;
+      const y = each.y ? this.up(each.y[i]) : (this.up(each.low[i]) + this.up(each.high[i])) / 2;
+      return { line: each, x: this.at(each.x[i]), own: each.y ? y : null, y };
+    }).filter(Boolean).sort((p, q) => p.y - q.y);
     for (let k = 1; k < placed.length; k++) placed[k].y = Math.max(placed[k].y, placed[k - 1].y + 15);
     const over = placed.length ? Math.max(0, placed[placed.length - 1].y - (this.height - 12)) : 0;
     if (over) for (let k = placed.length - 1, limit = this.height - 12; k >= 0; k--, limit -= 15) placed[k].y = Math.min(placed[k].y, limit);
@@ -230,7 +255,7 @@ export class Chart {
       const text = line.label.length > fits ? `${line.label.slice(0, fits - 1)}…` : line.label;
       const label = shape("text", { class: line.weight > 2 ? "label front" : "label", x: edge + 14, y: y + 4 }, text);
       if (text !== line.label) label.append(shape("title", {}, line.label));
-      return [shape("circle", { cx: x, cy: own, r: 2.6, fill: line.colour }), shape("circle", { cx: edge + 7, cy: y, r: 3, fill: line.colour }), label];
+      return [filled(line.colour, "circle", { cx: edge + 7, cy: y, r: 3 }), ...(own === null ? [] : [filled(line.colour, "circle", { cx: x, cy: own, r: 2.6 })]), label];
     });
   }
 
@@ -248,7 +273,7 @@ export class Chart {
     const value = this.xs[index], x = this.at(value), bottom = this.height - this.margin.bottom;
     const dots = (this.spec.lines || []).flatMap((line) => {
       const i = line.x.indexOf(value);
-      return i < 0 || line.y[i] === null || Number.isNaN(line.y[i]) ? [] : [shape("circle", { cx: x, cy: this.up(line.y[i]), r: 3.2, fill: line.colour, class: "dot" })];
+      return i < 0 || line.y[i] === null || Number.isNaN(line.y[i]) ? [] : [filled(line.colour, "circle", { cx: x, cy: this.up(line.y[i]), r: 3.2, class: "dot" })];
     });
     this.pointer.replaceChildren(shape("line", { class: "hair", x1: x, x2: x, y1: this.margin.top, y2: bottom }), ...dots);
     this.tip.show(this.spec.words(value), x, this.margin.top, this.width, this.height + 60);

@@ -8,21 +8,9 @@ function explore() {
   const levels = new Levels(data.level), map = new HeatMap(at("heat"), at("tip"), levels, words), strip = new Chart(at("strip"));
   let run = null;
 
-  async function inflate(text) {
-    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Response(stream).arrayBuffer();
-  }
-
   async function decode(told) {
     if (told.ready) return told.ready;
-    const buffer = await inflate(told.data), arrays = {};
-    let offset = 0;
-    for (const [name, size, length] of told.layout) {
-      const part = buffer.slice(offset, offset + size * length);
-      arrays[name] = size === 1 ? new Uint8Array(part) : size === 2 ? new Uint16Array(part) : new Uint32Array(part);
-      offset += size * length;
-    }
+    const arrays = await unpack(told);
     told.ready = {};
     if (arrays.steps) told.ready.frontier = frontier(told, arrays);
     if (arrays.mean) told.ready.trained = columns(told, arrays);

@@ -1,0 +1,83 @@
+// Several runs overlaid: the worst group's held-out success, all together and seed by seed.
+import { element } from "./draw.js";
+import { ChartBox, SUCCESS, card, cells, link, reconcile, table, text, windowAxis } from "./parts.js";
+import { lineStyle } from "./run.js";
+import { get, rows } from "./server.js";
+import { count, percent, plural } from "./words.js";
+
+const two = (value) => value === null || value === undefined ? "–" : value.toFixed(2);
+const signed = (value) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${Math.abs(value).toFixed(2)}`;
+
+export class Compare {
+  title = "Comparison · scout watch";
+
+  constructor(route, ids) {
+    Object.assign(this, { ids, stamps: "" });
+    this.what = element("p", { className: "soft" });
+    this.names = element("ul", { className: "key" });
+    this.together = new ChartBox("Worst group of the held-out contexts", 260);
+    this.seeds = element("div", { className: "multiples three" });
+    this.seedCard = card("Seed by seed", this.seeds);
+    this.charts = new Map();
+    this.pairs = table(["seed", "run", "worst-group AUC", "worst group now"], "pairs");
+    this.pairNote = element("p", { className: "soft" });
+    this.differences = element("div", { className: "say" });
+    this.pairCard = card("In numbers", this.differences, this.pairs.box, this.pairNote);
+    this.element = element("div", {}, element("nav", { "aria-label": "breadcrumb", className: "crumbs" }, link("#/", "All runs")), element("h1", { textContent: "Comparison", tabIndex: -1 }), this.what,
+      card("All runs", this.names, this.together.element), this.seedCard, this.pairCard);
+  }
+
+  concerns(changed) { return changed.some((id) => this.ids.includes(id)); }
+
+  async update() {
+    const stamps = this.ids.map((id) => rows.get(id)?.stamp).join();
+    if (this.stamps && stamps === this.stamps) return;
+    const told = await get(`compare?${this.ids.map((id) => `run=${encodeURIComponent(id)}`).join("&")}`);
+    const settings = [...new Set(told.runs.map((run) => run.setting || ""))], titled = (run) => settings.length > 1 ? `${run.setting} ${run.label}`.trim() : run.label;
+    const labels = [...new Set(told.runs.map(titled))], style = (run) => lineStyle(labels.indexOf(titled(run)));
+    text(this.what, `${plural(told.runs.length, "run")}${settings.length === 1 && settings[0] ? ` on ${settings[0]}` : ""}; a colour per ${settings.length > 1 ? "setting and rule" : "rule"}, a line per run.${told.common ? ` Compared over windows ${count(told.common[0])} to ${count(told.common[1])}, which all of them have.` : " They share no evaluated windows, so no areas are compared."}`);
+    reconcile(this.names, told.runs, (run) => run.id, (run) => element("li", {}, element("i"), link(`#/run/${run.id}`, run.name)), (made, run) => { made.firstChild.style.background = style(run).colour; });
+    const last = Math.max(1, ...told.runs.flatMap((run) => run.held_out.at)), axis = { x: [0, last], axis: windowAxis(0, last) };
+    const line = (run, weight, words) => ({ name: `${titled(run)}, seed ${run.seed}`, x: run.held_out.at, y: run.held_out.worst, ...style(run), weight, label: words });
+    const spec = (runs, weight, labelled) => {
+      const lines = runs.filter((run) => run.held_out.at.length).map((run) => line(run, weight, labelled(run)));
+      return lines.length ? { ...SUCCESS, ...axis, lines, words: (x) => [`after ${plural(x, "window")}`, ...lines.flatMap((each) => { const i = each.x.indexOf(x); return i < 0 ? [] : [`${each.name}: ${percent(each.y[i])}`]; })] } : null;
+    };
+    const firstOf = (run) => told.runs.find((other) => titled(other) === titled(run) && other.held_out.at.length) === run;
+    this.together.draw(spec(told.runs, 1.9, (run) => firstOf(run) ? titled(run) : null), told.runs.some((run) => run.held_out.at.length) ? "" : "None of these runs has a held-out evaluation yet.", `${labels.join(", ")}, ${plural(told.runs.length, "run")}`);
+    this.showSeeds(told, spec, titled);
+    this.showPairs(told);
+    this.stamps = stamps;
+  }
+
+  showSeeds(told, spec, titled) {
+    const seeds = [...new Set(told.runs.map((run) => run.seed))].sort((p, q) => p - q);
+    this.seedCard.hidden = seeds.length < 2;
+    reconcile(this.seeds, seeds, (seed) => seed, (seed) => {
+      const chart = new ChartBox(`Seed ${seed}`, 130);
+      this.charts.set(seed, chart);
+      return chart.element;
+    });
+    for (const seed of seeds) {
+      const runs = told.runs.filter((run) => run.seed === seed);
+      this.charts.get(seed).draw(spec(runs, 2, titled), runs.some((run) => run.held_out.at.length) ? "" : "Not evaluated yet.", runs.map((run) => `${titled(run)} ${percent(run.held_out.worst.at(-1))}`).join(", "));
+    }
+  }
+
+  showPairs(told) {
+    const lines = told.pairs.flatMap((pair) => pair.runs.map((run, k) => ({ ...run, seed: k ? "" : String(pair.seed), key: `${pair.seed} ${run.id}` })));
+    this.pairs.box.hidden = !lines.length;
+    reconcile(this.pairs.body, lines, (each) => each.key, (each) => {
+      const seed = element("span"), auc = element("span"), final = element("span");
+      const made = element("tr", { role: "row" }, ...cells([seed], [link(`#/run/${each.id}`, each.label)], [auc], [final]));
+      made.show = (now) => { text(seed, now.seed); text(auc, two(now.worst_auc)); text(final, percent(now.final_worst)); };
+      return made;
+    }, (made, each) => made.show(each));
+    const sentences = told.differences.map((each) => `${each.a} against ${each.b}, worst-group AUC, median over ${plural(each.seeds.length, "paired seed")}: ${signed(each.median)} (${each.worst_auc.map((value, i) => `seed ${each.seeds[i]}: ${signed(value)}`).join(", ")}).`);
+    this.differences.hidden = !sentences.length;
+    reconcile(this.differences, sentences, (sentence) => sentence, (sentence) => element("p", { textContent: sentence }));
+    text(this.pairNote, sentences.length ? "A difference is taken within a seed. AUC: mean height of the curve over the shared windows." : lines.length ? "No seed has runs of two rules, so nothing is paired." : "There is nothing to compare yet.");
+  }
+
+  redraw() { for (const chart of [this.together, ...this.charts.values()]) chart.redraw(); }
+}
