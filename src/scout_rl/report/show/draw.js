@@ -83,7 +83,7 @@ export class Tip { // a box of lines beside a point of the drawing around it
 export class HeatMap {
   // Contexts from top to bottom, windows from left to right. `map`: { contexts, windows, cols, width (windows per column), grid
   // (Uint8Array [cols, contexts]), scale (level per unit of the grid), levels, group (by context, or null), retreats(context) ->
-  // windows }. `rows` are contexts in the order to draw. `words(window, row)` are the lines of the tip.
+  // windows, mark (their width) }. `rows` are contexts in the order to draw. `words(window, row)` are the lines of the tip.
   constructor(canvas, tip, colours, words, choose = null) {
     Object.assign(this, { canvas, tip: new Tip(tip), colours, words, choose, map: null, cursor: null });
     canvas.addEventListener("pointermove", (event) => this.point(event));
@@ -137,7 +137,7 @@ export class HeatMap {
       if (map.group && row && map.bordered !== false && map.group[x] !== map.group[rows[row - 1]]) {
         pen.beginPath(); pen.moveTo(0, row * one); pen.lineTo(width, row * one); pen.stroke();
       }
-      if (map.retreats) for (const w of map.retreats(x)) pen.fillRect((w / map.windows) * width, row * one, 2, Math.max(1.5, one));
+      if (map.retreats) for (const w of map.retreats(x)) pen.fillRect((w / map.windows) * width, row * one, map.mark || 2, Math.max(1.5, one));
     });
   }
 
@@ -170,7 +170,7 @@ export class HeatMap {
 
 export class Chart {
   // Lines and stacked areas over windows, as SVG. `spec`: { x: [first, last], y: [low, high], ticks: [[value, text]], lines: [{ name,
-  // x, y, colour, dash, weight, quiet, label }], areas: [{ x, low, high, colour, label }], caption, axis (numbers of the x axis), margin,
+  // x, y, colour, dash, weight, quiet, step, label }], areas: [{ x, low, high, colour, label }], caption, axis (numbers of the x axis), margin,
   // marks(chart) -> more shapes, words(x) -> lines of the tip }. A null in `y` is a gap.
   constructor(svg, tip = null) {
     Object.assign(this, { svg, tip: tip && new Tip(tip), spec: null, cursor: null });
@@ -222,11 +222,12 @@ export class Chart {
     return caption ? [shape("text", { class: "caption", x: 4, y: 14 }, caption), ...texts] : texts;
   }
 
-  line({ x, y, colour, dash, weight = 1.8, quiet }) {
+  line({ x, y, colour, dash, weight = 1.8, quiet, step }) { // a step holds its value until the next point
     let path = "", down = false;
     for (let i = 0; i < x.length; i++) {
       if (y[i] === null || Number.isNaN(y[i])) { down = false; continue; }
-      path += `${down ? "L" : "M"}${this.at(x[i]).toFixed(1)} ${this.up(y[i]).toFixed(1)}`;
+      const across = this.at(x[i]).toFixed(1), up = this.up(y[i]).toFixed(1);
+      path += !down ? `M${across} ${up}` : step ? `H${across}V${up}` : `L${across} ${up}`;
       down = true;
     }
     const made = shape("path", { d: path, fill: "none", "stroke-width": weight, "stroke-dasharray": dash || null, "stroke-linejoin": "round", "stroke-linecap": dash ? "butt" : "round", opacity: quiet ? 0.6 : null });
@@ -250,12 +251,13 @@ export class Chart {
     for (let k = 1; k < placed.length; k++) placed[k].y = Math.max(placed[k].y, placed[k - 1].y + 15);
     const over = placed.length ? Math.max(0, placed[placed.length - 1].y - (this.height - 12)) : 0;
     if (over) for (let k = placed.length - 1, limit = this.height - 12; k >= 0; k--, limit -= 15) placed[k].y = Math.min(placed[k].y, limit);
-    const edge = this.width - this.margin.right, fits = Math.max(3, Math.floor((this.margin.right - 18) / 6.4));
+    const right = this.width - this.margin.right, fits = Math.max(3, Math.floor((this.margin.right - 18) / 6.4));
     return placed.flatMap(({ line, x, own, y }) => {
+      const edge = own === null ? right : Math.min(right, x); // a line that ends early has its label there
       const text = line.label.length > fits ? `${line.label.slice(0, fits - 1)}…` : line.label;
-      const label = shape("text", { class: line.weight > 2 ? "label front" : "label", x: edge + 14, y: y + 4 }, text);
+      const label = shape("text", { class: line.weight > 2.5 ? "label front" : "label", x: edge + 14, y: y + 4 }, text);
       if (text !== line.label) label.append(shape("title", {}, line.label));
-      return [filled(line.colour, "circle", { cx: edge + 7, cy: y, r: 3 }), ...(own === null ? [] : [filled(line.colour, "circle", { cx: x, cy: own, r: 2.6 })]), label];
+      return [filled(line.colour, "circle", { class: "key", cx: edge + 7, cy: y, r: 3.2 }), ...(own === null ? [] : [filled(line.colour, "circle", { cx: x, cy: own, r: 2.6 })]), label];
     });
   }
 

@@ -19,10 +19,10 @@ export class Compare {
     this.seeds = element("div", { className: "multiples three" });
     this.seedCard = card("Seed by seed", this.seeds);
     this.charts = new Map();
-    this.pairs = table(["seed", "run", "worst-group AUC", "worst group now"], "pairs");
+    this.pairBox = element("div");
     this.pairNote = element("p", { className: "soft" });
     this.differences = element("div", { className: "say" });
-    this.pairCard = card("In numbers", this.differences, this.pairs.box, this.pairNote);
+    this.pairCard = card("In numbers", this.differences, this.pairBox, this.pairNote);
     this.element = element("div", {}, element("nav", { "aria-label": "breadcrumb", className: "crumbs" }, link("#/", "All runs")), element("h1", { textContent: "Comparison", tabIndex: -1 }), this.what,
       card("All runs", this.names, this.together.element), this.seedCard, this.pairCard);
   }
@@ -64,19 +64,21 @@ export class Compare {
     }
   }
 
-  showPairs(told) {
-    const lines = told.pairs.flatMap((pair) => pair.runs.map((run, k) => ({ ...run, seed: k ? "" : String(pair.seed), key: `${pair.seed} ${run.id}` })));
-    this.pairs.box.hidden = !lines.length;
-    reconcile(this.pairs.body, lines, (each) => each.key, (each) => {
-      const seed = element("span"), auc = element("span"), final = element("span");
-      const made = element("tr", { role: "row" }, ...cells([seed], [link(`#/run/${each.id}`, each.label)], [auc], [final]));
-      made.show = (now) => { text(seed, now.seed); text(auc, two(now.worst_auc)); text(final, percent(now.final_worst)); };
-      return made;
-    }, (made, each) => made.show(each));
+  showPairs(told) { // a row per seed, a column per rule
+    const labels = [...new Set(told.pairs.flatMap((pair) => pair.runs.map((run) => run.label)))];
+    if (this.labels !== labels.join("\n")) {
+      this.labels = labels.join("\n");
+      this.pairs = table(["seed", ...labels], "pairs");
+      this.pairBox.replaceChildren(this.pairs.box);
+    }
+    this.pairBox.hidden = !labels.length;
+    reconcile(this.pairs.body, told.pairs, (pair) => pair.seed, (pair) => element("tr", { role: "row" }, ...cells(String(pair.seed), ...labels.map(() => element("div", { className: "cell" })))), (made, pair) => {
+      labels.forEach((label, k) => reconcile(made.children[k + 1].firstChild, pair.runs.filter((run) => run.label === label), (run) => run.id, (run) => link(`#/run/${run.id}`, ""), (each, run) => text(each, `${two(run.worst_auc)}, now ${percent(run.final_worst)}`)));
+    });
     const sentences = told.differences.map((each) => `${each.a} against ${each.b}, worst-group AUC, median over ${plural(each.seeds.length, "paired seed")}: ${signed(each.median)} (${each.worst_auc.map((value, i) => `seed ${each.seeds[i]}: ${signed(value)}`).join(", ")}).`);
     this.differences.hidden = !sentences.length;
     reconcile(this.differences, sentences, (sentence) => sentence, (sentence) => element("p", { textContent: sentence }));
-    text(this.pairNote, sentences.length ? "A difference is taken within a seed. AUC: mean height of the curve over the shared windows." : lines.length ? "No seed has runs of two rules, so nothing is paired." : "There is nothing to compare yet.");
+    text(this.pairNote, sentences.length ? "Each cell: worst-group AUC, then the worst group at the last evaluation. AUC is the mean height of the curve over the shared windows. A difference is taken within a seed." : labels.length ? "No seed has runs of two rules, so nothing is paired." : "There is nothing to compare yet.");
   }
 
   redraw() { for (const chart of [this.together, ...this.charts.values()]) chart.redraw(); }

@@ -21,7 +21,6 @@ export class ContextView {
     this.chances = table(["level", "chance", "", "outcomes", "last ten"], "chances");
     this.source = element("p", { className: "soft" });
     this.outcomes = new ChartBox("Every rollout, by level");
-    this.legend = element("div", { className: "legend" });
     this.pictures = element("div", { className: "pictures" });
     this.pictureCard = card("Its rungs", this.pictures);
     this.pictureCard.hidden = true;
@@ -29,7 +28,7 @@ export class ContextView {
     this.noEvent = element("p", { className: "empty", textContent: "Its frontier has not moved yet." });
     this.element = element("div", {}, element("nav", { "aria-label": "breadcrumb", className: "crumbs" }, link("#/", "All runs"), this.up, this.before, this.after),
       element("h1", { textContent: `Context ${context}`, tabIndex: -1 }), this.what, this.say,
-      element("div", { className: "pair" }, card("Chance of success per level", this.source, this.chances.box), card("Outcomes", this.outcomes.element, this.legend)),
+      element("div", { className: "pair" }, card("Chance of success per level", this.source, this.chances.box), card("Outcomes", this.outcomes.element)),
       this.pictureCard, card("Its moves", this.noEvent, this.events));
     this.list = new LongList(this.events, { key: (event) => `${event.window} ${event.kind}`, make: (event) => makeEvent(event), step: 20, what: "moves" });
   }
@@ -63,7 +62,7 @@ export class ContextView {
     reconcile(this.chances.body, told.by_level, (each) => each.level, (each) => {
       const swatch = element("i", { className: "swatch" }), picture = element("span"), chance = element("b"), tried = element("span"), recent = element("span");
       swatch.style.background = this.level.css(each.level, row.levels);
-      const made = element("tr", { role: "row" }, ...cells([swatch, this.level.name(each.level, row.levels).replace("level ", "")], [chance], [picture], [tried], [recent]));
+      const made = element("tr", { role: "row" }, ...cells([swatch, String(each.level), element("span", { className: "long", textContent: this.level.name(each.level, row.levels).replace(/^level \d+| \(.*/g, "") })], [chance], [picture], [tried], [recent]));
       made.show = (now) => {
         text(chance, percent(now.chance));
         picture.replaceChildren(...(now.chance === null ? [] : [whisker(now, this.level.css(now.level, row.levels))]));
@@ -78,18 +77,17 @@ export class ContextView {
     const { window, level, success, total } = told.outcomes, top = row.levels - 1, cut = total > window.length;
     const from = cut ? window[0] : row.first, at = (k) => window[k] + 1, height = 40 + row.levels * 30;
     this.outcomes.height = height;
-    const step = told.frontier.length ? [{ x: told.at, y: told.frontier, colour: "var(--ink)", weight: 1.2, quiet: true }] : [];
+    const step = told.frontier.length ? [{ x: told.at, y: told.frontier, colour: "var(--ink)", weight: 1.2, quiet: true, step: true }] : [];
     const inside = (x) => x >= from;
     const lines = step.map((line) => ({ ...line, x: line.x.filter(inside), y: line.y.filter((_, i) => inside(line.x[i])) }));
     const points = { x: window.map((_, k) => at(k)), y: window.map(() => null), colour: "none" };
     const spec = { x: [from, Math.max(row.windows, from + 1)], y: [-0.5, top + 0.5], ticks: [...Array(row.levels).keys()].map((each) => [each, String(each)]), margin: { left: 22, top: 8, bottom: 24 }, axis: windowAxis(from, row.windows), lines: [...lines, points],
-      marks: (chart) => marks(chart, told.outcomes, (each) => this.level.css(each, row.levels)),
+      marks: (chart) => marks(chart, told.outcomes),
       words: (x) => {
         const here = [...window.keys()].filter((k) => at(k) === x), f = told.at.indexOf(x);
         return [`window ${count(x)}`, ...here.map((k) => `level ${level[k]}: ${success[k] ? "succeeded" : "failed"}`), ...(f >= 0 && told.frontier.length ? [`frontier at level ${told.frontier[f]}`] : [])];
       } };
-    this.outcomes.draw(window.length ? spec : null, window.length ? `${cut ? `The last ${count(window.length)} of ${count(total)}. ` : ""}A tall mark succeeded, a short grey one failed. The line is the frontier.` : "No rollout of this context yet.");
-    this.legend.hidden = true;
+    this.outcomes.draw(window.length ? spec : null, window.length ? `${cut ? `The last ${count(window.length)} of ${count(total)}. ` : ""}A tall blue mark succeeded, a short grey one failed. The line is the frontier.` : "No rollout of this context yet.");
   }
 
   showPictures(told) {
@@ -109,15 +107,11 @@ function whisker({ chance, low, high }, colour) { // chance on a line from 0 to 
   return svg;
 }
 
-function marks(chart, { window, level, success }, colour) { // two shapes per level, however many outcomes
+function marks(chart, { window, level, success }) { // two shapes, however many outcomes
   const paths = new Map();
   window.forEach((w, k) => {
-    const name = `${level[k]} ${success[k]}`, x = chart.at(w + 1).toFixed(1), y = chart.up(level[k]), half = success[k] ? 9 : 4;
-    paths.set(name, `${paths.get(name) || ""}M${x} ${y - half}v${2 * half}`);
+    const x = chart.at(w + 1).toFixed(1), y = chart.up(level[k]), half = success[k] ? 9 : 4;
+    paths.set(success[k], `${paths.get(success[k]) || ""}M${x} ${y - half}v${2 * half}`);
   });
-  return [...paths].sort(([p], [q]) => p.slice(-1) - q.slice(-1)).map(([name, d]) => {
-    const [each, won] = name.split(" ").map(Number), made = shape("path", { d, class: won ? "won" : "lost", "stroke-width": won ? 2.4 : 1.6, fill: "none" });
-    if (won) made.style.stroke = colour(each);
-    return made;
-  });
+  return [...paths].sort(([p], [q]) => p - q).map(([won, d]) => shape("path", { d, class: won ? "won" : "lost", fill: "none" }));
 }

@@ -52,15 +52,16 @@ export class HeatCard {
     this.after = element("button", { type: "button", textContent: "›", "aria-label": "rows after these" });
     this.before.addEventListener("click", () => { this.page--; this.draw(); });
     this.after.addEventListener("click", () => { this.page++; this.draw(); });
-    this.find = element("input", { type: "number", min: "0", placeholder: "Context", "aria-label": "go to the context with this number" });
+    this.find = element("input", { type: "number", min: "0", placeholder: "To context", "aria-label": "go to the context with this number" });
     this.find.addEventListener("keydown", (event) => { if (event.key === "Enter" && this.find.value !== "" && this.find.validity.valid) location.hash = `#/run/${id}/context/${Number(this.find.value)}`; });
     this.canvas = element("canvas", { tabIndex: 0, role: "img" });
     this.tip = element("div", { className: "tip", hidden: true, role: "status" });
+    this.bands = element("div", { className: "bands", "aria-hidden": "true" });
     this.axis = element("div", { className: "axis", "aria-hidden": "true" });
     this.legend = element("div", { className: "legend" });
     this.about = element("p", { className: "soft" });
     this.empty = element("p", { className: "empty", hidden: true });
-    this.box = element("div", {}, element("div", { className: "picker" }, this.order, this.view, this.only, this.rows, this.before, this.after, this.find), element("div", { className: "map" }, this.canvas, this.tip), this.axis, this.legend, this.about);
+    this.box = element("div", {}, element("div", { className: "picker" }, this.order, this.view, this.only, this.rows, this.before, this.after, this.find), element("div", { className: "map" }, this.canvas, this.bands, this.tip), this.axis, this.legend, this.about);
     this.element = card("Where every context stands", this.empty, this.box);
   }
 
@@ -120,14 +121,26 @@ export class HeatCard {
     text(this.empty, rows.length ? "" : "No context is like that now.");
     if (rows.length) this.map.draw({
       contexts, windows: windows - first, cols: columns.cols, width, grid: grids[name], levels, group: this.order.value === "group" ? group : null,
-      scale: name === "frontier" ? 1 : (levels - 1) / UNIT, retreats: name === "frontier" && rows.length <= 2000 ? (x) => columns.retreats(x) : null,
+      scale: name === "frontier" ? 1 : (levels - 1) / UNIT, mark: 1, retreats: name === "frontier" && rows.length <= 2000 ? (x) => columns.retreats(x) : null,
     }, rows);
+    this.nameGroups(rows);
     this.axis.replaceChildren(...windowAxis(first, windows).map(([, words]) => element("span", { textContent: words })));
     this.levels.legend(this.legend, levels, ...(name === "frontier" ? [[RETREAT, "retreat"]] : []));
     const order = this.order.value === "group" && group && groups.length > 1 ? ` Groups from top to bottom, parted by a line: ${groups.join(", ")}.` : "";
     text(this.about, `${paged ? `Rows ${count(this.page * PAGE + 1)} to ${count(this.page * PAGE + rows.length)} of ${count(all.length)}` : plural(rows.length, "context")} from top to bottom, ${plural(windows - first, "window")} from left to right. Colour: ${name === "frontier" ? "frontier" : "mean level of rollouts, blank where a context was not drawn"}.${order} Hover or use the arrow keys; click or press Enter for the context.`);
     this.canvas.setAttribute("aria-label", `${name === "frontier" ? "frontier" : "mean level of the rollouts"} of ${plural(rows.length, "context")} in ${plural(windows - first, "window")}`);
     this.canvas.dataset.windows = windows;
+  }
+
+  nameGroups(rows) { // each group's name on its part of the map
+    const { group, groups } = this.columns, shown = group && groups.length > 1 && this.order.value === "group";
+    const starts = shown ? rows.map((x, row) => [group[x], row]).filter(([g], row) => !row || g !== group[rows[row - 1]]) : [];
+    this.bands.replaceChildren(...starts.map(([g, row], k) => {
+      const label = element("span", { textContent: groups[g] }), end = k + 1 < starts.length ? starts[k + 1][1] : rows.length;
+      label.style.top = `${(row / rows.length) * this.map.height + 3}px`;
+      label.hidden = ((end - row) / rows.length) * this.map.height < 24;
+      return label;
+    }));
   }
 
   words(window, row) { // what is known of one context in one column

@@ -33,7 +33,7 @@ export class Overview {
     this.compare = element("a", { className: "action" });
     this.clear = element("button", { type: "button", textContent: "Clear" });
     this.chosen = element("div", { className: "chosen", hidden: true, role: "status" }, this.compare, this.clear);
-    this.list = card("Runs", element("div", { className: "picker" }, this.order, this.find), this.empty, this.table.box, this.chosen);
+    this.list = element("section", { "aria-label": "runs" }, element("div", { className: "picker" }, this.order, this.find), this.empty, this.table.box, this.chosen);
     this.element = element("div", {}, element("h1", { textContent: "Runs", tabIndex: -1 }), this.summary, this.campaigns, this.troubles, this.alertCard, this.list);
     this.runs = new LongList(this.table.box, { key: (row) => row.id, make: (row) => this.makeRow(row), update: (made, row) => made.show(row), step: 50, what: "runs" });
     this.runs.parent = this.table.body; // the button stands after the table, the rows in it

@@ -1,7 +1,7 @@
 // One run: its map, its curves, its events, what is stuck and where the time goes.
 import { LINES, Levels, element } from "./draw.js";
 import { HeatCard } from "./heat.js";
-import { Bar, ChartBox, LongList, SUCCESS, card, cells, link, reconcile, state, table, text, tile, windowAxis } from "./parts.js";
+import { Bar, ChartBox, LongList, SUCCESS, card, link, reconcile, state, text, tile, windowAxis } from "./parts.js";
 import { get, rows } from "./server.js";
 import { about, closed, count, duration, left, percent, plural, rate } from "./words.js";
 
@@ -24,11 +24,9 @@ export class RunView {
     this.heat = new HeatCard(route, id);
     this.charts = { held: new ChartBox("Held-out success by group"), both: new ChartBox("Training beside held-out"), levels: new ChartBox("Where rollouts start"), teach: new ChartBox("Cells that teach nothing") };
     const learning = card("How it learns", element("div", { className: "multiples" }, ...Object.values(this.charts).map((chart) => chart.element)));
-    this.reasons = element("p", { className: "soft" });
-    this.stuckTable = table(["context", "group", "level", "why", "what it waits for"], "stuck");
-    this.stuckCard = card("Stuck contexts", this.reasons, this.stuckTable.box);
-    this.stuckList = new LongList(this.stuckTable.box, { key: (each) => each.context, make: (each) => this.makeStuck(each), update: (made, each) => made.show(each), step: 10, what: "contexts" });
-    this.stuckList.parent = this.stuckTable.body;
+    this.noStuck = element("p", { className: "empty" });
+    this.stuck = element("div", { className: "reasons" });
+    this.stuckCard = card("Stuck contexts", this.noStuck, this.stuck);
     this.events = element("ol", { className: "events" });
     this.noEvent = element("p", { className: "empty", textContent: "No frontier has moved and nothing was evaluated yet.", hidden: true });
     this.eventCard = card("Events", this.noEvent, this.events);
@@ -36,17 +34,19 @@ export class RunView {
       key: (event) => `${event.window} ${event.kind} ${event.context} ${event.to_level}`, make: (event) => makeEvent(event, this.id), step: 20, what: "events",
       more: async (shown) => { this.eventsShown = shown; await this.readEvents(); },
     });
+    this.pair = element("div", { className: "pair" }, this.stuckCard, this.eventCard);
     this.timeTiles = { window: tile("per window"), rollouts: tile("rollouts per second"), steps: tile("steps per second"), total: tile("so far") };
-    this.timeParts = element("div", { className: "parts" });
+    this.timeParts = element("div", { className: "parts", "aria-hidden": "true" });
+    this.timeKey = element("div", { className: "legend parts-key" });
     this.timeNote = element("p", { className: "soft" });
     this.timeChart = new ChartBox("Seconds per window", 120);
-    this.timeCard = card("Where the time goes", element("div", { className: "tiles" }, ...Object.values(this.timeTiles).map((each) => each.box)), this.timeParts, this.timeNote, this.timeChart.element);
+    this.timeCard = card("Where the time goes", element("div", { className: "tiles" }, ...Object.values(this.timeTiles).map((each) => each.box)), this.timeParts, this.timeKey, this.timeNote, this.timeChart.element);
     this.config = element("pre", { tabIndex: 0 });
     this.element = element("div", {},
       element("nav", { "aria-label": "breadcrumb", className: "crumbs" }, link("#/", "All runs")), this.heading, this.what,
       element("div", { className: "status" }, this.state, this.bar.element, this.done), this.trouble, this.alertCard,
       element("div", { className: "tiles lead" }, ...Object.values(this.tiles).map((each) => each.box)),
-      this.heat.element, learning, element("div", { className: "pair" }, this.stuckCard, this.eventCard), this.timeCard,
+      this.heat.element, learning, this.pair, this.timeCard,
       element("section", {}, element("details", {}, element("summary", { textContent: "Config and versions of this run" }), this.config)));
   }
 
@@ -64,7 +64,7 @@ export class RunView {
     this.showRow(now);
     if (now.stamp === this.stamp) return;
     const base = `runs/${this.id}`;
-    const [stuck, curves, shares, time] = await Promise.all([get(`${base}/stuck?limit=200`), get(`${base}/curves`), get(`${base}/shares`), get(`${base}/time`), this.readEvents()]);
+    const [stuck, curves, shares, time] = await Promise.all([get(`${base}/stuck?limit=1000`), get(`${base}/curves`), get(`${base}/shares`), get(`${base}/time`), this.readEvents()]);
     await this.heat.update(this.level, stuck);
     this.showCurves(curves, now);
     this.showShares(shares, now);
@@ -113,18 +113,19 @@ export class RunView {
   showCurves({ held_out: held, worst_group: worst, training, windows, first }, row) {
     const names = Object.keys(held.groups), axis = { x: [first, windows], axis: windowAxis(first, windows) };
     const value = (series, at) => (x) => { const i = at.indexOf(x); return i < 0 ? null : series[i]; };
-    const lines = names.map((name, i) => ({ name, x: held.at, y: held.groups[name], ...lineStyle(i), weight: name === worst || names.length === 1 ? 2.8 : 1.5, quiet: name !== worst && names.length > 1, label: `${name} ${percent(held.groups[name].at(-1))}` }));
+    const last = names.map((name) => held.groups[name].at(-1)), alike = last.every((v) => v === last[0]), front = (name) => name === worst && !alike || names.length === 1;
+    const lines = names.map((name, i) => ({ name, x: held.at, y: held.groups[name], ...lineStyle(i), weight: front(name) ? 2.8 : alike ? 2 : 1.5, quiet: !front(name) && !alike, label: `${name} ${percent(held.groups[name].at(-1))}` }));
     const none = row.kind === "log_dir" ? "No held-out evaluation yet: curriculum.evaluation(outcomes, groups) records one." : "No held-out evaluation yet.";
     this.charts.held.draw(held.at.length ? { ...SUCCESS, ...axis, lines, words: (x) => [`after ${plural(x, "window")}`, ...names.map((name) => `${name} ${percent(value(held.groups[name], held.at)(x))}`)] } : null,
-      held.at.length ? names.length > 1 ? `Worst now: ${worst}. Target start, contexts that are not trained on.` : "Target start, contexts that are not trained on." : none,
+      held.at.length ? `${names.length > 1 ? alike ? "All groups alike now. " : `Worst now: ${worst}. ` : ""}Target start, contexts that are not trained on.` : none,
       held.at.length ? lines.map((line) => line.label).join(", ") : "");
     const both = [
       { name: "held out", x: held.at, y: held.all, colour: "var(--ink)", weight: 2.8 },
-      { name: "training, all levels", x: training.at, y: training.all, colour: LINES[0], weight: 1.6 },
+      { name: "training", x: training.at, y: training.all, colour: LINES[0], weight: 1.6 },
       { name: "training, level 0", x: training.at, y: training.target, colour: LINES[1], dash: "7 4", weight: 1.6 },
     ].filter((line) => line.y.some((v) => v !== null)).map((line) => ({ ...line, label: line.name }));
     this.charts.both.draw(both.length ? { ...SUCCESS, ...axis, lines: both, words: (x) => [`after ${plural(x, "window")}`, ...both.flatMap((line) => { const v = value(line.y, line.x)(x); return v === null || v === undefined ? [] : [`${line.name} ${percent(v)}`]; })] } : null,
-      both.length ? "Success in training counts every start, with help or without." : "No window is closed yet.", both.map((line) => `${line.name} ${percent(line.y.filter((v) => v !== null).at(-1))}`).join(", "));
+      both.length ? "Training counts every start, with help or without; level 0 is the target start." : "No window is closed yet.", both.map((line) => `${line.name} ${percent(line.y.filter((v) => v !== null).at(-1))}`).join(", "));
   }
 
   showShares({ at, levels, teaching }, row) {
@@ -149,17 +150,23 @@ export class RunView {
       length ? `too hard ${percent(end("too_hard"))}, mastered ${percent(end("mastered"))}, rollouts that teach nothing ${percent(end("rollouts"))}` : "");
   }
 
-  showStuck(stuck) {
-    const reasons = Object.entries(stuck.by_reason).sort(([, p], [, q]) => q - p).map(([reason, n]) => `${count(n)} ${reason}`);
-    text(this.reasons, stuck.total ? `${plural(stuck.total, "context")}: ${reasons.join(", ")}.` : stuck.windows ? "No context is stuck." : "No window is closed yet.");
-    this.stuckTable.box.hidden = !stuck.total;
-    this.stuckList.set(stuck.contexts, Math.min(stuck.total, stuck.contexts.length));
+  showStuck(stuck) { // reason by reason, the most frequent first
+    this.noStuck.hidden = Boolean(stuck.total);
+    this.pair.classList.toggle("single", !stuck.total);
+    text(this.noStuck, stuck.windows ? "No context is stuck." : "No window is closed yet.");
+    const reasons = Object.entries(stuck.by_reason).sort(([, p], [, q]) => q - p);
+    reconcile(this.stuck, reasons, ([reason]) => reason, ([reason]) => {
+      const head = element("h3"), meaning = element("p", { className: "soft" }), list = element("ul", { className: "stuck" }), made = element("div", {}, head, meaning, list);
+      const contexts = new LongList(list, { key: (each) => each.context, make: (each) => this.makeStuck(each), update: (item, each) => item.show(each), step: 6, what: "contexts" });
+      made.show = (n, entries) => { text(head, `${reason[0].toUpperCase()}${reason.slice(1)}: ${plural(n, "context")}`); text(meaning, entries.length ? `${entries[0].meaning[0].toUpperCase()}${entries[0].meaning.slice(1)}.` : ""); contexts.set(entries); };
+      return made;
+    }, (made, [reason, n]) => made.show(n, stuck.contexts.filter((each) => each.reason === reason)));
   }
 
   makeStuck(each) {
-    const group = element("span"), level = element("span"), why = element("b"), meaning = element("span", { className: "soft" }), evidence = element("span"), waits = element("span");
-    const made = element("tr", { role: "row" }, ...cells([link(`#/run/${this.id}/context/${each.context}`, String(each.context))], [group], [level], [why, evidence, meaning], [waits]));
-    made.show = (now) => { text(group, now.group || "–"); text(level, now.level === null ? "–" : String(now.level)); text(why, now.reason); text(evidence, now.evidence); text(meaning, now.meaning); text(waits, now.waits || "–"); };
+    const where = element("span", { className: "soft" }), evidence = element("span"), waits = element("span", { className: "waits" });
+    const made = element("li", {}, link(`#/run/${this.id}/context/${each.context}`, `context ${each.context}`), where, evidence, waits);
+    made.show = (now) => { text(where, [now.group, now.level === null ? "" : `level ${now.level}`].filter(Boolean).join(", ")); text(evidence, now.evidence); text(waits, now.waits); };
     return made;
   }
 
@@ -171,20 +178,19 @@ export class RunView {
 
   showTime(time, row) {
     const t = this.timeTiles;
-    t.window.set(time.seconds_per_window === null ? "–" : duration(time.seconds_per_window), time.seconds_left === null ? "" : `${duration(time.seconds_left)} left`);
+    t.window.set(time.seconds_per_window === null ? "–" : duration(time.seconds_per_window), time.seconds_left === null || row.state !== "training" ? "" : `${duration(time.seconds_left)} left`);
     t.rollouts.set(rate(time.rollouts_per_second));
     t.steps.set(rate(time.steps_per_second));
     t.total.set(time.seconds === null ? "–" : duration(time.seconds), time.source && `by ${time.source}`);
-    this.timeParts.hidden = !time.parts.length;
-    reconcile(this.timeParts, time.parts, (part) => part.name, () => element("div", {}, element("i"), element("span")), (made, part) => {
-      made.style.flexGrow = String(Math.max(0.001, part.share));
-      text(made.lastChild, `${part.name} ${percent(part.share)}, ${duration(part.seconds)}`);
-    });
+    this.timeParts.hidden = this.timeKey.hidden = !time.parts.length;
+    reconcile(this.timeParts, time.parts, (part) => part.name, () => element("i"), (made, part) => { made.style.flexGrow = String(Math.max(0.001, part.share)); });
+    reconcile(this.timeKey, time.parts, (part) => part.name, () => element("span", {}, element("i"), element("span")), (made, part) => text(made.lastChild, `${part.name} ${percent(part.share)}, ${duration(part.seconds)}`));
     text(this.timeNote, time.note || "");
     this.timeNote.hidden = !time.note;
-    const known = time.per_window.filter((v) => v !== null), top = Math.max(...known, 0);
+    const known = time.per_window.filter((v) => v !== null).sort((p, q) => p - q), longest = known.at(-1) || 0, usual = known[Math.floor(known.length * 0.9)] || 0;
+    const top = longest > 3 * usual && usual ? 2 * usual : longest, cut = top < longest ? `The longest took ${duration(longest)}: it is cut off here.` : "";
     this.timeChart.draw(known.length > 1 ? { x: [row.first, row.windows], y: [0, top * 1.05 || 1], ticks: [[0, "0"], [top, duration(top)]], margin: { left: 52, top: 12, bottom: 24 }, axis: windowAxis(row.first, row.windows), lines: [{ x: time.at, y: time.per_window, colour: LINES[0], weight: 1.6 }], words: (x) => [`up to ${plural(x, "window")}`, `${duration(time.per_window[time.at.indexOf(x)])} per window`] } : null,
-      known.length > 1 ? "" : "Times show up after a few windows.", `between ${duration(Math.min(...known))} and ${duration(top)}`);
+      known.length > 1 ? cut : "Times show up after a few windows.", `between ${duration(known[0])} and ${duration(longest)}`);
   }
 
   redraw() {
@@ -197,9 +203,8 @@ export function contextLinks(id, contexts, most = 12) {
   return contexts.length ? [element("span", { className: "contexts" }, ...contexts.slice(0, most).map((x) => link(`#/run/${id}/context/${x}`, String(x))), contexts.length > most ? ` and ${contexts.length - most} more` : "")] : [];
 }
 
-export function makeEvent(event, id) {
-  const words = element("span", { textContent: event.text });
-  const made = element("li", { className: event.kind }, element("span", { className: "when", textContent: count(event.kind === "evaluation" ? event.window : event.window + 1) }), words);
-  if (event.context !== undefined && id) made.append(link(`#/run/${id}/context/${event.context}`, `context ${event.context}`, "soft"));
-  return made;
+export function makeEvent(event, id) { // the context's name in the text is the link to it
+  const name = event.context === undefined ? "" : `Context ${event.context}`, linked = id && name && event.text.startsWith(name);
+  const words = element("span", {}, ...(linked ? [link(`#/run/${id}/context/${event.context}`, name), event.text.slice(name.length)] : [event.text]));
+  return element("li", { className: event.kind }, element("span", { className: "when", textContent: count(event.kind === "evaluation" ? event.window : event.window + 1) }), words);
 }
