@@ -16,6 +16,7 @@ FLOW = {
     "ladders": {"codecs"},
     "integrations": {"rules", "curriculum", "codecs", "ladders"},
     "report": {"rules", "records"},
+    "watch": {"rules", "records", "report"},
     # the upper floor: the paper's benchmark
     "bench.hardware": set(),
     "bench.settings": set(),

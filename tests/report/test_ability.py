@@ -18,10 +18,9 @@ from scout_rl.report.measure.metrics import summarise
 from scout_rl.report.measure.solving import solving_table
 from scout_rl.report.measure.stuck import has_model
 from scout_rl.report.read.runs import find, load
-from scout_rl.report.read.statuses import WORDS, window_statuses
+from scout_rl.report.read.statuses import MEANING, WORDS, window_statuses
 from scout_rl.report.show.figure_data import level_shares, training_groups
 from scout_rl.report.show.figures import draw_all
-from scout_rl.report.show.page import MEANING
 from scout_rl.rules.cells import Cells
 from scout_rl.simulate.model import init_skill, practise, success_chance
 from scout_rl.simulate.scenarios import SCENARIOS

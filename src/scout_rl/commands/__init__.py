@@ -32,6 +32,7 @@ GROUPS = {
         "campaign": Command("train many runs from a file, here or on a cluster", "campaign:campaign_command"),
     },
     "Look": {
+        "watch": Command("see runs live on a page, or on a terminal", "watch:watch"),
         "picture": Command("draw how the curriculum of a run went", "environments:picture"),
         "diagnose": Command("say which contexts are stuck, and why", "report:diagnose"),
     },

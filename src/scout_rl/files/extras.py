@@ -14,6 +14,7 @@ EXTRA = {
     **dict.fromkeys(("stable_baselines3", "torch"), "sb3"),
     **dict.fromkeys(("ray", "fsspec"), "ray"),
     **dict.fromkeys(("imageio", "imageio_ffmpeg"), "video"),
+    **dict.fromkeys(("starlette", "uvicorn"), "watch"),
     "matplotlib": "plot",
     "gymnasium": "gymnasium",
     "minigrid": "minigrid",

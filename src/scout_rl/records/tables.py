@@ -249,10 +249,15 @@ def read_records(folder: str | os.PathLike[str]) -> Records:
 
 def _load_config(path: Path) -> dict[str, Any]:
     with reading(path):
-        config: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        require_shape(config, CONFIG_SHAPE)
-        if config.get("schema") != SCHEMA:
-            raise Refusal(f"{path} has schema {config.get('schema')!r}, this version reads {SCHEMA}")
+        return parse_config(path.read_bytes(), path)
+
+
+def parse_config(content: bytes, path: Path) -> dict[str, Any]:
+    """The content of the config.json at ``path``, checked."""
+    config: dict[str, Any] = json.loads(content.decode("utf-8"))
+    require_shape(config, CONFIG_SHAPE)
+    if config.get("schema") != SCHEMA:
+        raise Refusal(f"{path} has schema {config.get('schema')!r}, this version reads {SCHEMA}")
     return config
 
 

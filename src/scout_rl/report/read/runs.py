@@ -80,7 +80,7 @@ def _compact(path: Path) -> RunRecord:
     if compact.frontier is not None:
         easiest = int(compact.about["config"]["levels"]) - 1
         left = np.where(window > 0, compact.frontier[np.maximum(window - 1, 0), context], easiest).astype(np.int8)
-    return _run(
+    return assembled(
         path,
         "compact",
         compact.about,
@@ -108,13 +108,13 @@ def _folder(path: Path) -> RunRecord:
     if not (path / CONFIG).exists() and not (path / WINDOWS).exists():
         # no curriculum yet: its ladder is still being built
         empty: dict[str, Any] = {"rollouts": _rollouts([]), "frontier": None, "moves": _event_moves([], 0)}
-        return _run(path, "folder", description, _n_labelled(description), 0, **empty)
+        return assembled(path, "folder", description, _n_labelled(description), 0, **empty)
     records = read_curriculum(path)
     windows = len(records.windows)
     metrics, timing = (read_table(path / f"{name}.jsonl") for name in ("metrics", "timing"))
     rows = read_evaluations(path, description, min(windows, len(timing)))
     first = _first(records)
-    return _run(
+    return assembled(
         path,
         "folder",
         description,
@@ -134,20 +134,11 @@ def _folder(path: Path) -> RunRecord:
 def _log_dir(path: Path) -> RunRecord:
     records = read_curriculum(path)
     stored, first = records.config, _first(records)
-    config = {
-        "setting": "",
-        "rule": stored["rule"]["key"],
-        "seed": stored["seed"],
-        "levels": stored["n_levels"],
-        "constants": {k: v for k, v in stored["rule"].items() if k != "key"},
-        "window": stored["window"],
-        "name": stored.get("name", ""),
-    }
-    rows = read_evaluations(path, {"config": config}, first + len(records.windows))
+    description = described(stored)
+    rows = read_evaluations(path, description, first + len(records.windows))
     if rows:
-        config["held_out"] = f"{len(rows[0]['outcomes'])} contexts of {', '.join(rows[0]['groups'])}"
-    description = {"config": config, "versions": stored["versions"]}
-    return _run(
+        description["config"]["held_out"] = f"{len(rows[0]['outcomes'])} contexts of {', '.join(rows[0]['groups'])}"
+    return assembled(
         path,
         "log_dir",
         description,
@@ -159,6 +150,20 @@ def _log_dir(path: Path) -> RunRecord:
         moves=_event_moves(records.events, first),
         **_evaluations(rows),
     )
+
+
+def described(stored: dict[str, Any]) -> dict[str, Any]:
+    """What run.json would say of a ``log_dir`` with this config.json."""
+    config = {
+        "setting": "",
+        "rule": stored["rule"]["key"],
+        "seed": stored["seed"],
+        "levels": stored["n_levels"],
+        "constants": {k: v for k, v in stored["rule"].items() if k != "key"},
+        "window": stored["window"],
+        "name": stored.get("name", ""),
+    }
+    return {"config": config, "versions": stored["versions"]}
 
 
 def _evaluations(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -175,7 +180,7 @@ def _n_labelled(description: dict[str, Any]) -> int:
     return len(description.get("groups", {}).get("train", ()))
 
 
-def _run(
+def assembled(
     path: Path,
     kind: str,
     description: dict[str, Any],

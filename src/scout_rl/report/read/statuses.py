@@ -18,6 +18,22 @@ from scout_rl.rules import Status
 from scout_rl.rules.cells import Outcomes
 
 WORDS = tuple(status.word for status in sorted(Status))
+MEANING = {
+    "gathering": "too few rollouts at this level yet",
+    "cooling": "it moved a moment ago",
+    "deadband": "success is neither high nor low",
+    "target": "at the target start, and not failing",
+    "easiest": "failing, and there is no easier start",
+    "confirming": "a direction was found and must be found again",
+    "advanced": "success was high",
+    "retreated": "success was low",
+    "probed": "stalled, so a harder level is tried",
+    "learning": "some level is neither too hard nor mastered",
+    "mastered": "the target start succeeds nearly always",
+    "too hard at the easiest level": "even the easiest level hardly ever succeeds",
+    "seldom drawn": "its last outcome is long ago: what is known of it is what the bank shows",
+}
+"""Each of ``WORDS`` in a few words."""
 
 
 def window_statuses(run: RunRecord) -> NDArray[np.int8] | None:

@@ -41,8 +41,14 @@ def encode(run: RunRecord, *, detailed: bool) -> dict[str, Any]:
             arrays |= _statuses(statuses)
     if run.frontier is None or _trains_elsewhere(run):
         arrays |= _columns(run, detailed=detailed)
+    return packed(arrays)
+
+
+def packed(arrays: Arrays, effort: int = 9) -> dict[str, Any]:
+    """Flat unsigned arrays as the scripts of the pages read them; ``effort`` is that of the compression, 1 to 9."""
     layout = [[name, array.dtype.itemsize, len(array)] for name, array in arrays.items()]
-    return {"layout": layout, "data": _packed(arrays)}
+    raw = b"".join(np.ascontiguousarray(a.astype(a.dtype.newbyteorder("<"))).tobytes() for a in arrays.values())
+    return {"layout": layout, "data": base64.b64encode(zlib.compress(raw, effort)).decode()}
 
 
 def evidence_of_moves(run: RunRecord) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -131,8 +137,3 @@ def _small(values: NDArray[Any]) -> NDArray[Any]:
     """Integers in the smallest unsigned type."""
     high = int(values.max()) if len(values) else 0
     return values.astype(np.uint8 if high < 256 else np.uint16 if high < 65536 else np.uint32)
-
-
-def _packed(arrays: Arrays) -> str:
-    raw = b"".join(np.ascontiguousarray(a.astype(a.dtype.newbyteorder("<"))).tobytes() for a in arrays.values())
-    return base64.b64encode(zlib.compress(raw, 9)).decode()

@@ -13,24 +13,9 @@ from scout_rl.report.measure.conditions import NOT_IDENTITY
 from scout_rl.report.measure.stuck import has_model
 from scout_rl.report.measure.tables import Table
 from scout_rl.report.read.run import About
-from scout_rl.report.read.statuses import WORDS
+from scout_rl.report.read.statuses import MEANING, WORDS
 from scout_rl.report.show.figures import Figure, inline_svg
 
-MEANING = {
-    "gathering": "too few rollouts at this level yet",
-    "cooling": "it moved a moment ago",
-    "deadband": "success is neither high nor low",
-    "target": "at the target start, and not failing",
-    "easiest": "failing, and there is no easier start",
-    "confirming": "a direction was found and must be found again",
-    "advanced": "success was high",
-    "retreated": "success was low",
-    "probed": "stalled, so a harder level is tried",
-    "learning": "some level is neither too hard nor mastered",
-    "mastered": "the target start succeeds nearly always",
-    "too hard at the easiest level": "even the easiest level hardly ever succeeds",
-    "seldom drawn": "its last outcome is long ago: what is known of it is what the bank shows",
-}
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
