@@ -10,7 +10,7 @@ while a run grows, until ``width`` doubles. Column c ends after ``min(first + (c
 ``first`` is 0 unless the records begin in the middle of a run, and ``windows`` counts from the run's beginning.
 
     /                              the page (page/index.html)
-    /page/NAME                     its files (every file of the folder page/)
+    /page/NAME                     its files (those of the folder page/, and draw.js and look.css of report/show/)
     /api/overview                  every run in a row
     /api/updates                   server-sent events: changed rows
     /api/runs/ID                   what a run is: config, versions, group names, colours of levels
@@ -72,6 +72,7 @@ the page's script never sees the token.
     {"windows": 120, "first": 0, "budget": 600, "contexts": 200, "levels": 5, "width": 1,
      "column": 0, "columns": 120,   # index of the first column sent, and how many are sent
      "groups": ["easy", "hard"], "unit": 200, "none": 255,
+     "words": [["gathering", "too few rollouts at this level yet"], ...],
      "layout": [["frontier", 1, 24000], ...], "data": "..."}   # as in the report: base64 of deflate of the arrays
     Arrays, one after the other, little-endian unsigned integers of 1, 2 or 4 bytes; [columns, contexts] means that all
     contexts of the first column come first:
@@ -80,6 +81,7 @@ the page's script never sees the token.
     tried, won [columns, contexts]  rollouts and successes, at most 255
     group [contexts]              index into groups; left out where unknown
     now [contexts]                frontier now (without one: the level of the last rollout); 255 before any
+    status [contexts]             index into words after the last window; left out where it cannot be known
     moved [contexts]              number of the window of the last move (without a frontier: the last rollout) + 1; 0 never
 
 /api/runs/ID/curves?columns=240

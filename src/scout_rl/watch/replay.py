@@ -122,8 +122,12 @@ class Replay:
 
     def words(self) -> list[str] | None:
         """The rule's word for every context after the last window replayed; None where it cannot be known."""
-        status = None if self.rule is None or not self.done else self.rule.status(self.state)
+        status = self.statuses()
         return None if status is None else [WORDS[s] for s in status.tolist()]
+
+    def statuses(self) -> NDArray[np.int8] | None:
+        """The same as indices into ``WORDS``."""
+        return None if self.rule is None or not self.done else self.rule.status(self.state)
 
     def teaching(self, at: NDArray[np.int64], first: int) -> dict[str, Any]:
         """Shares of cells after each of ``at`` windows, and of the rollouts since the one before."""

@@ -25,6 +25,8 @@ from scout_rl.watch.watcher import INTERVAL, Watcher
 PORT = 8765
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 """Files of the page; others are not served."""
+SHARED = ("draw.js", "look.css")
+"""Files of the report's page that this page draws with."""
 COLUMNS = (16, 1024)
 STREAMS = 64
 """Pages that are told of changes at one time."""
@@ -133,7 +135,8 @@ class Pages:
 
     @staticmethod
     def _asset(name: str) -> Response:
-        folder = resources.files("scout_rl.watch").joinpath("page")
+        of_report = name in SHARED
+        folder = resources.files("scout_rl.report.show") if of_report else resources.files("scout_rl.watch") / "page"
         for entry in folder.iterdir():
             kind = TYPES.get("." + entry.name.rpartition(".")[2])
             if entry.name == name and kind is not None and entry.is_file():

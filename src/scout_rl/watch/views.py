@@ -12,7 +12,7 @@ from scout_rl.records.level_colours import EASIEST, STOPS, TARGET
 from scout_rl.report.measure.metrics import worst_curve
 from scout_rl.report.measure.stuck import REASONS, cells, find_stuck
 from scout_rl.report.read.run import RunRecord
-from scout_rl.report.read.statuses import MEANING
+from scout_rl.report.read.statuses import MEANING, WORDS
 from scout_rl.report.show.heat import NO_ROLLOUT, UNIT, packed
 from scout_rl.watch import words
 from scout_rl.watch.replay import Replay
@@ -79,7 +79,7 @@ def about(run: RunRecord, row: dict[str, Any], pictures: list[str]) -> dict[str,
     }
 
 
-def heat(run: RunRecord, budget: int | None, most: int, since: int) -> dict[str, Any]:
+def heat(run: RunRecord, replay: Replay, budget: int | None, most: int, since: int) -> dict[str, Any]:
     """Contexts x columns."""
     a = run.about
     n = a.n_contexts
@@ -102,6 +102,9 @@ def heat(run: RunRecord, budget: int | None, most: int, since: int) -> dict[str,
     if run.context_group is not None:
         arrays["group"] = run.context_group.astype(np.uint8)
     arrays["now"], arrays["moved"] = _now(run)
+    status = replay.statuses() if replay.done >= a.windows else None
+    if status is not None:
+        arrays["status"] = np.asarray(status).astype(np.uint8)
     return {
         **_span(run, budget),
         "contexts": n,
@@ -112,6 +115,7 @@ def heat(run: RunRecord, budget: int | None, most: int, since: int) -> dict[str,
         "groups": list(run.groups) if run.context_group is not None else [],
         "unit": UNIT,
         "none": NO_ROLLOUT,
+        "words": [[word, MEANING[word]] for word in WORDS],
         **packed(arrays, effort=1),
     }
 

@@ -240,7 +240,8 @@ class Watcher:
 
     def heat(self, key: str, columns: int, since: int) -> dict[str, Any]:
         """Contexts x columns."""
-        return views.heat(self.opened(key).record(), self._budget(key), columns, since)
+        run = self.opened(key)
+        return views.heat(run.record(), self.replay(key, run), self._budget(key), columns, since)
 
     def curves(self, key: str, columns: int) -> dict[str, Any]:
         """Success over time."""
