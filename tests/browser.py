@@ -47,8 +47,9 @@ class Browser:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self._call(f"{domain}.enable")
 
-    def open(self, path):
-        self._call("Page.navigate", {"url": path.absolute().as_uri()})
+    def open(self, page):
+        """A file, or an address as text."""
+        self._call("Page.navigate", {"url": page if isinstance(page, str) else page.absolute().as_uri()})
         self.until("document.readyState === 'complete'")
 
     def value(self, expression):
@@ -68,9 +69,19 @@ class Browser:
     def move_mouse(self, x, y):
         self._call("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
 
+    def click(self, x, y):
+        self.move_mouse(x, y)
+        for kind in ("mousePressed", "mouseReleased"):
+            at = {"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1}
+            self._call("Input.dispatchMouseEvent", at)
+
     def press(self, key):
-        for kind in ("keyDown", "keyUp"):
-            self._call("Input.dispatchKeyEvent", {"type": kind, "key": key, "code": key})
+        number, text = {"Tab": (9, ""), "Enter": (13, "\r"), " ": (32, " ")}.get(key, (0, ""))
+        event = {"key": key, "code": {" ": "Space"}.get(key, key)} | (
+            {"windowsVirtualKeyCode": number} if number else {}
+        )
+        self._call("Input.dispatchKeyEvent", {"type": "keyDown", **event} | ({"text": text} if text else {}))
+        self._call("Input.dispatchKeyEvent", {"type": "keyUp", **event})
 
     def look(self, *, width=1280, height=900, dark=False):
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}

@@ -170,7 +170,7 @@ export class HeatMap {
 
 export class Chart {
   // Lines and stacked areas over windows, as SVG. `spec`: { x: [first, last], y: [low, high], ticks: [[value, text]], lines: [{ name,
-  // x, y, colour, dash, weight, quiet, step, label }], areas: [{ x, low, high, colour, label }], caption, axis (numbers of the x axis), margin,
+  // x, y, colour, dash, weight, quiet, step, label }], areas: [{ x, low, high, colour, label, inside }], caption, axis (numbers of the x axis), margin,
   // marks(chart) -> more shapes, words(x) -> lines of the tip }. A null in `y` is a gap.
   constructor(svg, tip = null) {
     Object.assign(this, { svg, tip: tip && new Tip(tip), spec: null, cursor: null });
@@ -196,7 +196,7 @@ export class Chart {
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.style.height = `${height}px`;
     this.xs = [...new Set((spec.lines || []).concat(spec.areas || []).flatMap((line) => [...line.x]))].sort((p, q) => p - q);
-    svg.replaceChildren(...this.grid(), ...(spec.areas || []).map((area) => this.area(area)), ...this.inFront().map((line) => this.line(line)), ...(spec.marks ? spec.marks(this) : []), ...this.labels(labels), ...this.axis());
+    svg.replaceChildren(...this.grid(), ...(spec.areas || []).map((area) => this.area(area)), ...this.inFront().map((line) => this.line(line)), ...(spec.marks ? spec.marks(this) : []), ...this.labels(labels), ...this.inside(), ...this.axis());
     this.pointer = shape("g", { class: "pointer", "aria-hidden": "true" });
     svg.append(this.pointer);
     if (this.cursor !== null && this.tip && !this.tip.box.hidden) this.show(Math.min(this.cursor, this.xs.length - 1));
@@ -253,11 +253,21 @@ export class Chart {
     if (over) for (let k = placed.length - 1, limit = this.height - 12; k >= 0; k--, limit -= 15) placed[k].y = Math.min(placed[k].y, limit);
     const right = this.width - this.margin.right, fits = Math.max(3, Math.floor((this.margin.right - 18) / 6.4));
     return placed.flatMap(({ line, x, own, y }) => {
-      const edge = own === null ? right : Math.min(right, x); // a line that ends early has its label there
+      const edge = own === null || x > right - 0.15 * this.width ? right : x; // a line that ends early has its label there
       const text = line.label.length > fits ? `${line.label.slice(0, fits - 1)}…` : line.label;
       const label = shape("text", { class: line.weight > 2.5 ? "label front" : "label", x: edge + 14, y: y + 4 }, text);
       if (text !== line.label) label.append(shape("title", {}, line.label));
       return [filled(line.colour, "circle", { class: "key", cx: edge + 7, cy: y, r: 3.2 }), ...(own === null ? [] : [filled(line.colour, "circle", { cx: x, cy: own, r: 2.6 })]), label];
+    });
+  }
+
+  inside() { // the name of an area, where it is thickest
+    return (this.spec.areas || []).filter((area) => area.inside && area.x.length).flatMap(({ x, low, high, inside }) => {
+      let best = 0;
+      x.forEach((_, i) => { if (high[i] - low[i] > high[best] - low[best]) best = i; });
+      const half = inside.length * 3.4, y = (this.up(low[best]) + this.up(high[best])) / 2 + 4;
+      if (this.up(low[best]) - this.up(high[best]) < 20) return [];
+      return [shape("text", { class: "label", "text-anchor": "middle", x: clamp(this.at(x[best]), this.margin.left + half, this.width - this.margin.right - half), y }, inside)];
     });
   }
 

@@ -22,6 +22,7 @@ export class Columns { // what the server has sent of a run, column by column
       whole.set(arrays[name], told.column * told.contexts);
       this.grids[name] = whole;
     }
+    this.far = means(this.grids, cols, told.contexts);
     const { windows, first, contexts, levels, width, groups, words = [] } = told, { group, now, moved, status } = arrays;
     Object.assign(this, { windows, first, contexts, levels, width, groups, words, cols, group, now, moved, status });
   }
@@ -33,6 +34,15 @@ export class Columns { // what the server has sent of a run, column by column
     for (let c = 1; c < this.cols; c++) if (frontier[c * this.contexts + context] > frontier[(c - 1) * this.contexts + context]) windows.push(c * this.width);
     return windows;
   }
+}
+
+function means({ frontier, mean }, cols, contexts) { // how far a context has come: its mean level over the columns
+  const grid = frontier || mean, total = new Float64Array(contexts), number = new Uint32Array(contexts);
+  for (let c = 0; c < cols; c++) for (let x = 0; x < contexts; x++) {
+    const v = grid[c * contexts + x];
+    if (v !== NONE) { total[x] += v; number[x]++; }
+  }
+  return total.map((sum, x) => number[x] ? sum / number[x] : 1e3);
 }
 
 export class HeatCard {
@@ -86,11 +96,11 @@ export class HeatCard {
   }
 
   inOrder() {
-    const { contexts, group, now, moved } = this.columns, level = (x) => now[x] === NONE ? 1e3 : now[x], of = (x) => group ? group[x] : 0;
+    const { contexts, group, now, moved, far } = this.columns, level = (x) => now[x] === NONE ? 1e3 : now[x], of = (x) => group ? group[x] : 0;
     const keys = {
-      group: (p, q) => of(p) - of(q) || level(p) - level(q) || p - q,
-      frontier: (p, q) => level(p) - level(q) || p - q,
-      behind: (p, q) => level(q) - level(p) || p - q,
+      group: (p, q) => of(p) - of(q) || far[p] - far[q] || p - q,
+      frontier: (p, q) => level(p) - level(q) || far[p] - far[q] || p - q,
+      behind: (p, q) => level(q) - level(p) || far[q] - far[p] || p - q,
       move: (p, q) => moved[q] - moved[p] || p - q,
       bank: (p, q) => p - q,
     };
@@ -122,7 +132,7 @@ export class HeatCard {
     if (rows.length) this.map.draw({
       contexts, windows: windows - first, cols: columns.cols, width, grid: grids[name], levels, group: this.order.value === "group" ? group : null,
       scale: name === "frontier" ? 1 : (levels - 1) / UNIT, mark: 1, retreats: name === "frontier" && rows.length <= 2000 ? (x) => columns.retreats(x) : null,
-    }, rows);
+    }, rows, clamp(rows.length * 5, 160, 560));
     this.nameGroups(rows);
     this.axis.replaceChildren(...windowAxis(first, windows).map(([, words]) => element("span", { textContent: words })));
     this.levels.legend(this.legend, levels, ...(name === "frontier" ? [[RETREAT, "retreat"]] : []));

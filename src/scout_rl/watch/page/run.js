@@ -11,7 +11,7 @@ export class RunView {
   title = "scout watch";
 
   constructor(route, id) {
-    Object.assign(this, { id, stamp: null, eventsShown: 20 });
+    Object.assign(this, { id, stamp: null, eventsShown: 12 });
     this.heading = element("h1", { tabIndex: -1 });
     this.what = element("p", { className: "soft" });
     this.state = element("span");
@@ -31,7 +31,7 @@ export class RunView {
     this.noEvent = element("p", { className: "empty", textContent: "No frontier has moved and nothing was evaluated yet.", hidden: true });
     this.eventCard = card("Events", this.noEvent, this.events);
     this.eventList = new LongList(this.events, {
-      key: (event) => `${event.window} ${event.kind} ${event.context} ${event.to_level}`, make: (event) => makeEvent(event, this.id), step: 20, what: "events",
+      key: (event) => `${event.window} ${event.kind} ${event.context} ${event.to_level}`, make: (event) => makeEvent(event, this.id), step: 12, what: "events",
       more: async (shown) => { this.eventsShown = shown; await this.readEvents(); },
     });
     this.pair = element("div", { className: "pair" }, this.stuckCard, this.eventCard);
@@ -132,18 +132,18 @@ export class RunView {
     const known = at.map((x, i) => [x, levels[i]]).filter(([, shares]) => shares), xs = known.map(([x]) => x), n = row.levels, last = known.length ? known.at(-1)[1] : [];
     const axis = { x: [row.first, Math.max(row.windows, ...at)], axis: windowAxis(row.first, row.windows) };
     const sums = known.map(([, shares]) => shares.reduce((all, share) => [...all, all.at(-1) + share], [0]));
-    const areas = [...Array(n).keys()].map((level) => ({ x: xs, low: sums.map((sum) => sum[level]), high: sums.map((sum) => sum[level + 1]), colour: this.level.css(level, n), label: last[level] >= 0.04 ? `level ${level}` : null }));
+    const areas = [...Array(n).keys()].map((level) => ({ x: xs, low: sums.map((sum) => sum[level]), high: sums.map((sum) => sum[level + 1]), colour: this.level.css(level, n), label: last[level] >= 0.04 ? `level ${level}` : null, inside: last[level] >= 0.04 ? null : `level ${level}` }));
     this.charts.levels.draw(known.length ? { ...SUCCESS, ...axis, areas, words: (x) => { const i = xs.indexOf(x); return [`up to ${plural(x, "window")}`, ...known[i][1].map((share, level) => `level ${level}: ${percent(share)}`)]; } } : null,
       known.length ? "Share of the rollouts from each level. Dark is the target start." : "No window is closed yet.", last.map((share, level) => `level ${level} ${percent(share)}`).join(", "));
     const t = teaching, length = t.at.length, end = (name) => t[name].at(-1);
     const one = t.at.map(() => 1), zero = t.at.map(() => 0), hard = t.too_hard, unknown = t.too_hard.map((v, i) => v + t.unknown[i]), easy = t.mastered.map((v) => 1 - v);
     const taught = t.at.map((_, i) => easy[i] - unknown[i]);
-    const named = (words, v) => v >= 0.06 ? `${words} ${percent(v)}` : null;
+    const named = (words, v) => v >= 0.06 ? { label: `${words} ${percent(v)}` } : { inside: words };
     this.charts.teach.draw(length ? { ...SUCCESS, ...axis, areas: [
-      { x: t.at, low: zero, high: hard, colour: "var(--hard)", label: named("too hard", end("too_hard")) },
-      { x: t.at, low: hard, high: unknown, colour: "var(--unknown)", label: named("unknown", end("unknown")) },
-      { x: t.at, low: unknown, high: easy, colour: "var(--teaching)", label: named("teaching", taught.at(-1)) },
-      { x: t.at, low: easy, high: one, colour: "var(--mastered)", label: named("mastered", end("mastered")) },
+      { x: t.at, low: zero, high: hard, colour: "var(--hard)", ...named("too hard", end("too_hard")) },
+      { x: t.at, low: hard, high: unknown, colour: "var(--unknown)", ...named("not known yet", end("unknown")) },
+      { x: t.at, low: unknown, high: easy, colour: "var(--teaching)", ...named("teaching", taught.at(-1)) },
+      { x: t.at, low: easy, high: one, colour: "var(--mastered)", ...named("mastered", end("mastered")) },
     ], lines: [{ name: "rollouts from such cells", x: t.at, y: t.rollouts, colour: "var(--ink)", weight: 1.8, dash: "2 3" }],
     words: (x) => { const i = t.at.indexOf(x); return [`after ${plural(x, "window")}`, `too hard ${percent(t.too_hard[i])}`, `not known yet ${percent(t.unknown[i])}`, `teaching ${percent(taught[i])}`, `mastered ${percent(t.mastered[i])}`, `rollouts that teach nothing ${percent(t.rollouts[i])}`]; } } : null,
       length ? `Too hard: chance up to ${percent(t.near)}; mastered: from ${percent(1 - t.near)} (${t.source}). Dotted: rollouts from such cells.${t.complete ? "" : ` Replayed so far: ${percent(t.progress)}.`}` : t.complete ? "Nothing is known of any cell yet." : `The records are being replayed: ${percent(t.progress)}.`,
