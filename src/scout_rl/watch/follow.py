@@ -29,6 +29,8 @@ STEP = 2 << 20
 """Bytes that one step reads of a table."""
 GUARD = 64
 """Bytes before the offset that must still be there: else the file was cut and has grown again."""
+MEMORY = 256 << 20
+"""Bytes of one run in memory. A longer run loses its oldest windows here, as if its records began later."""
 METRICS, TIMING, RUN = "metrics.jsonl", "timing.jsonl", "run.json"
 
 
@@ -59,10 +61,9 @@ class Growing:
         self._array[self.length : end] = new
         self.length = end
 
-    def cut(self, length: int) -> None:
-        """Keep the first entries, in memory of their own: values that were handed out stay as they are."""
-        if length < self.length:
-            self._array, self.length = self._array[: max(1, length)].copy(), length
+    def drop(self, count: int) -> None:
+        """Forget the first entries, and free their memory; values that were handed out stay as they are."""
+        self._array, self.length = self._array[count : max(self.length, count + 1)].copy(), self.length - count
 
 
 class FollowedFile:
@@ -126,8 +127,8 @@ class FollowedFile:
 class FollowedRun:
     """The records of a run folder or a ``log_dir``, as far as they were read."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, memory: int = MEMORY) -> None:
+        self.folder, self._memory = folder, memory
         self.trouble = ""
         """What is wrong with the folder, in a sentence."""
         self.version = 0
@@ -183,6 +184,24 @@ class FollowedRun:
         except (Refusal, FileNotFoundError) as error:
             troubles.append(str(error) if isinstance(error, Refusal) else f"{self.folder / FRONTIER} is lost")
         self.trouble = "; ".join(troubles)
+        if self.nbytes > self._memory:
+            self._drop(self._windows() // 2)
+
+    def _drop(self, windows: int) -> None:
+        """Forget the oldest windows, to stay within the memory."""
+        rollouts = int(self._sizes.values[:windows].sum())
+        for column, count in (
+            *((column, rollouts) for column in (self._context, self._level, self._success)),
+            (self._sizes, windows),
+            *([(self._frontier, windows)] if self._config["has_frontier"] else []),
+        ):
+            column.drop(count)
+        self.first, self._dropped = self.first + windows, self._dropped + windows
+        early = int(np.searchsorted(self._events["window"].values, self.first))
+        for column in self._events.values():
+            column.drop(early)
+        self.generation += 1
+        self.version += 1
 
     def _lose(self, what: str) -> None:
         self.trouble = f"{self.folder} {what}: what was read before is shown"
@@ -212,7 +231,7 @@ class FollowedRun:
     def _clear(self) -> None:
         width = int(self._config.get("n_contexts", 1))
         self.kind = getattr(self, "kind", "log_dir")
-        self.first = 0
+        self.first, self._dropped = 0, 0
         self._sizes = Growing(np.int32)
         self._context, self._level, self._success = Growing(np.int32), Growing(np.int8), Growing(np.bool_)
         self._frontier = Growing(np.int8, width)
@@ -239,6 +258,7 @@ class FollowedRun:
         """Drop the rows of a table that was cut or replaced."""
         if name == WINDOWS:
             self.generation += 1
+            self._dropped = 0
             self._sizes = Growing(np.int32)
             self._context, self._level, self._success = Growing(np.int32), Growing(np.int8), Growing(np.bool_)
             self._frontier = Growing(np.int8, int(self._config["n_contexts"]))
@@ -316,9 +336,7 @@ class FollowedRun:
             last = self._evaluated[-1]["window"] if self._evaluated else -1
             if list(row["groups"]) != names or not names or row["window"] <= last:
                 raise Refusal(f"{file.path} is damaged: its evaluations are not of the same groups, or not in order")
-            self._evaluated.append(
-                {"window": row["window"], "success": row["success"], "groups": row["groups"], "n": len(row["outcomes"])}
-            )
+            self._evaluated.append({name: row[name] for name in ("window", "success", "groups")})
         file.accept(lines)
 
     def _take_metrics(self, lines: list[bytes], file: FollowedFile) -> None:
@@ -337,7 +355,7 @@ class FollowedRun:
         if have >= want:
             return
         with opened(self.folder / FRONTIER) as file:
-            data = read_span(file, have * width, (want - have) * width)
+            data = read_span(file, (self._dropped + have) * width, (want - have) * width)
         rows = np.frombuffer(data[: len(data) // width * width], np.int8).reshape(-1, width)
         if not _within(rows, int(self._config["n_levels"])):
             raise Refusal(f"{self.folder / FRONTIER} is damaged: a level is not in its range")
@@ -374,12 +392,7 @@ class FollowedRun:
     @property
     def seconds(self) -> NDArray[np.float64]:
         """``[windows]``: seconds of each window; empty where not recorded."""
-        return self._seconds.values
-
-    @property
-    def held_out_contexts(self) -> int:
-        """Held-out contexts of an evaluation."""
-        return self._evaluated[0]["n"] if self._evaluated else 0
+        return self._seconds.values[self._dropped :]
 
     def event_columns(self) -> dict[str, NDArray[Any]]:
         """The columns of events.jsonl, of the windows that were read; ``kind`` is an index into ``KINDS``."""
@@ -425,8 +438,8 @@ class FollowedRun:
             evaluated_at=np.array([row["window"] for row in closed], np.int64),
             held_out=np.array([row["success"] for row in closed], np.float64),
             held_out_groups={n: np.array([row["groups"][n] for row in closed], np.float64) for n in names},
-            steps_at=self._steps.values[:windows],
-            seconds_at=np.cumsum(self._seconds.values[:windows]),
+            steps_at=self._steps.values[self._dropped : self._dropped + windows],
+            seconds_at=np.cumsum(self._seconds.values)[self._dropped : self._dropped + windows],
         )
         self._record = self.version, record
         return record

@@ -270,6 +270,7 @@ def bind(host: str, port: int | None) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((host, number))
+            listening.listen(128)  # a browser that comes before the server waits
         except OSError as error:
             listening.close()
             reason = error.strerror
