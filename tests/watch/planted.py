@@ -5,7 +5,7 @@
     run.play(40)                         # forty more windows on the disk
     campaign(folder)                     # four runs below a campaign's folder: one failed, one waits
 
-`python -m tests.watch.planted FOLDER` makes a folder with all of them, and lets two of the runs grow until it is stopped.
+`python -m tests.watch.planted FOLDER` makes a folder with all of them, and lets two of the runs grow.
 """
 
 from __future__ import annotations

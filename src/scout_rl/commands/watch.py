@@ -31,8 +31,8 @@ def watch(
     Nothing is written, and the runs do not notice. At the end it prints what the alerts say.
 
     Args:
-        runs: Run folders, a Curriculum's log_dir, compact records, or folders that hold such. None means the folder runs.
-        host: Address to serve at. Any other than loopback can be reached by others, and needs the token that is printed.
+        runs: Run folders, compact records, a Curriculum's log_dir, or folders that hold such. Default: runs.
+        host: Address to serve at. Any but loopback can be reached by others, and needs the token that is printed.
         port: Of the page; 8765 or any free one where none is named.
         open: Open a browser.
         tui: Draw on this terminal instead: for a login node. Outside a terminal it draws once.

@@ -141,8 +141,8 @@ def alike(run: RunRecord) -> list[Alert]:
     return [
         Alert(
             "levels alike",
-            f"Levels {harder} and {harder + 1} look alike: success {rates[0]:.2f} and {rates[1]:.2f} in the same contexts "
-            "and periods. One of the two rungs can go, or they should be further apart.",
+            f"Levels {harder} and {harder + 1} look alike: success {rates[0]:.2f} and {rates[1]:.2f} in the same "
+            "contexts and periods. One of the two rungs can go, or they should be further apart.",
             [],
         )
         for harder, rates in pairs

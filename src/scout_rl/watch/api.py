@@ -2,12 +2,14 @@
 
 Everything is GET and JSON (UTF-8). Texts (names, configs, errors) are data: put them into ``textContent``, never into
 HTML. NaN does not occur: an unknown number is ``null``. A wrong request is answered ``{"error": "one sentence"}`` with
-status 400 (parameter), 403 (host, origin or token), 404 (unknown path, run or context), 405 (not GET).
+status 400 (parameter), 403 (host, origin or token), 404 (unknown path, run or context), 405 (not GET), 409 (the records
+cannot be read, or there are none yet: the sentence says which), 503 (too many pages are open).
 
 Ids are opaque texts of 16 hex digits. No path ever comes from the client. ``at`` always counts closed windows: a value
 at 40 is after windows 0 to 39. A *column* is ``width`` windows; ``width`` is a power of two, so columns stay the same
 while a run grows, until ``width`` doubles. Column c ends after ``min(first + (c + 1) * width, windows)`` windows;
-``first`` is 0 unless the records begin in the middle of a run, and ``windows`` counts from the run's beginning.
+``first`` is 0 unless the records begin in the middle of a run, or the run is too long for the server's memory and its
+oldest windows were left out; ``windows`` counts from the run's beginning.
 
     /                              the page (page/index.html)
     /page/NAME                     its files (those of the folder page/, and draw.js and look.css of report/show/)
@@ -34,7 +36,7 @@ the page's script never sees the token.
      "runs": [ROW, ...], "campaigns": [{"id": "...", "name": "runs", "runs": 12, "failed": 1}]}
 
     ROW = {"id": "3f2a9c0d11e2b455", "name": "doorkey/scout/40", "folder": "/home/me/runs/doorkey/scout/40",
-     "kind": "folder",              # "folder" (scout train), "log_dir" (anyone's Curriculum) or "compact" (an npz record)
+     "kind": "folder",              # "folder" (scout train), "log_dir" (anyone's Curriculum), "compact" (an npz record)
      "setting": "doorkey",          # "" for a log_dir
      "rule": "scout", "label": "scout",  # label: the curriculum's name where it has one, else the rule
      "seed": 40, "contexts": 200, "levels": 5, "has_frontier": true,
@@ -82,19 +84,20 @@ the page's script never sees the token.
     group [contexts]              index into groups; left out where unknown
     now [contexts]                frontier now (without one: the level of the last rollout); 255 before any
     status [contexts]             index into words after the last window; left out where it cannot be known
-    moved [contexts]              number of the window of the last move (without a frontier: the last rollout) + 1; 0 never
+    moved [contexts]              window of the last move (without a frontier: of the last rollout) + 1; 0 never
 
 /api/runs/ID/curves?columns=240
     {"windows": 120, "first": 0, "budget": 600,
-     "held_out": {"at": [0, 20, 40], "all": [0.0, 0.3, 0.5], "groups": {"easy": [0.0, 0.6, 0.9], "hard": [0.0, 0.0, 0.1]},
+     "held_out": {"at": [0, 20, 40], "all": [0.0, 0.3, 0.5],
+                  "groups": {"easy": [0.0, 0.6, 0.9], "hard": [0.0, 0.0, 0.1]},
                   "worst": [0.0, 0.0, 0.1]},             # empty lists and {} without an evaluation
      "worst_group": "hard",         # at the last evaluation; null before it
      "training": {"width": 8, "at": [8, 16, ...], "all": [0.4, ...], "target": [null, 0.1, ...],
-                  "groups": {"easy": [...]}}}            # success of training rollouts per column: of all, of those from
-                                                         # level 0, by group of training contexts ({} where unknown)
+                  "groups": {"easy": [...]}}}            # success of training rollouts per column: of all, of those
+                                                         # from level 0, by group ({} where unknown)
 
 /api/runs/ID/shares?columns=240
-    {"width": 8, "at": [8, 16, ...], "levels": [[0.0, 0.1, 0.2, 0.3, 0.4], ...],   # [columns][levels], null if no rollout
+    {"width": 8, "at": [8, 16, ...], "levels": [[0.0, 0.1, 0.2, 0.3, 0.4], ...],   # [columns][levels]; null: no rollout
      "teaching": {"source": "the rule's model",          # or "discounted rate of each cell's outcomes"
                   "near": 0.05,                          # chance up to 0.05 is too hard, from 0.95 mastered
                   "complete": true, "progress": 1.0,     # false: ask again; every answer gets further
@@ -124,13 +127,13 @@ the page's script never sees the token.
      "note": "Estimated: what a window took beyond the median of plain windows."}
 
 /api/runs/ID/contexts/X?columns=240
-    {"context": 3, "group": "hard", "level": 4,          # its frontier, or the level of its last rollout; null before any
+    {"context": 3, "group": "hard", "level": 4,          # its frontier, or the level of its last rollout; or null
      "reason": "gathering",         # the rule's word after the last window (concepts.md); "" where it cannot be known
      "meaning": "too few rollouts at this level yet",
      "stuck": null or an entry of /stuck,
      "waits": "needs 6 more outcomes, about 40 windows", "windows": 40,
      "by_level": [{"level": 0, "tried": 0, "won": 0, "recent": null, "chance": 0.02, "low": 0.01, "high": 0.06}, ...],
-                                                         # recent: of the last ten; low, high: one standard error, or null
+                                                         # recent: of the last ten; low, high: one standard error
      "chance_source": "the rule's model", "chance_complete": true,
      "outcomes": {"window": [3, 9], "level": [4, 4], "success": [0, 1], "total": 31},   # the last 2,000, oldest first
      "width": 1, "at": [1, 2, ...], "frontier": [4, 4, ...],                            # frontier [] without one
@@ -138,14 +141,17 @@ the page's script never sees the token.
      "pictures": ["rungs/3.png"]}   # of this context, then sheets
 
 /api/compare?run=ID&run=ID
-    {"runs": [{"id": "...", "name": "...", "label": "scout", "setting": "doorkey", "seed": 40, "held_out": as in /curves}],
+    {"runs": [{"id": "...", "name": "...", "label": "scout", "setting": "doorkey", "seed": 40,
+               "held_out": as in /curves}, ...],
      "common": [0, 500],            # the windows that all share; null where they share none
      "pairs": [{"seed": 40, "runs": [{"id": "...", "label": "scout", "worst_auc": 0.5, "final_worst": 0.8}]}],
      "differences": [{"a": "ability", "b": "scout", "seeds": [40, 41], "worst_auc": [0.1, 0.2], "median": 0.15}]}
 
 /api/campaigns/ID
     {"id": "...", "name": "runs", "folder": "/home/me/runs", "counts": {"finished": 3, "training": 2, "failed": 1},
-     "cells": [{"setting": "doorkey", "rule": "scout", "seed": "40", "id": "..." or null, "state": "failed", "windows": 30,
-                "budget": 600, "worst": 0.2, "times": 3, "error": "out of memory"}],   # times: failures, error: the last
-     "seeds": ["40", "41"]}         # state also: "failed" (three failures), "waiting" (failed before; will be tried again)
+     "cells": [{"setting": "doorkey", "rule": "scout", "seed": "40", "id": "..." or null, "state": "failed",
+                "windows": 30, "budget": 600, "worst": 0.2,
+                "times": 3, "error": "out of memory"}],  # times: failures; error: the last one, or what is damaged
+     "seeds": ["40", "41"], "troubles": []}
+    ``state`` is also "failed" (three failures) or "waiting" (failed before, and will be tried again).
 """

@@ -12,10 +12,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from scout_rl.files.damage import reading
 from scout_rl.files.refusal import Refusal
 
 MOST = 64 << 20
 """Bytes of the longest row, and of the largest small file (a config, a picture): more is refused, not read."""
+
+
+@contextmanager
+def reading_foreign(path: object) -> Iterator[None]:
+    """As `reading`; JSON that is nested too deeply is damage too."""
+    try:
+        with reading(path):
+            yield
+    except RecursionError as error:
+        raise Refusal(f"{path} is damaged: it is nested too deeply") from error
 
 
 class Signature(NamedTuple):

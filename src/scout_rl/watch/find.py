@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scout_rl.files.archive import has_entry
-from scout_rl.files.damage import reading
 from scout_rl.files.refusal import Refusal
 from scout_rl.files.shape import require_shape
 from scout_rl.records.tables import CONFIG, WINDOWS
-from scout_rl.watch.disk import Signature, read_small, signature
+from scout_rl.watch.disk import Signature, read_small, reading_foreign, signature
 from scout_rl.watch.follow import RUN
 from scout_rl.watch.rows import Place
 
@@ -97,7 +96,7 @@ class Search:
         now = signature(path)
         if path not in self._known or self._known[path][0] != now:
             try:
-                with reading(path):
+                with reading_foreign(path):
                     verdict = bool(test(path))
             except Refusal:
                 verdict = False
@@ -125,7 +124,7 @@ def failures(campaign: Path) -> tuple[dict[str, list[dict[str, Any]]], list[str]
         for name in sorted(file for file in files if file.endswith(FAILURES)):
             path = Path(folder) / name
             try:
-                with reading(path):
+                with reading_foreign(path):
                     rows = json.loads(read_small(path))
                     require_shape(rows, [{"error": str, "windows": int}])
             except Refusal as refusal:

@@ -10,25 +10,32 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.files.damage import reading
+from scout_rl.files.damage import DAMAGE, error_text
 from scout_rl.files.refusal import Refusal
+from scout_rl.files.shape import require_shape
 from scout_rl.records.compact import KINDS
 from scout_rl.records.stored import read_run
 from scout_rl.records.tables import CONFIG, EVALUATIONS, EVENTS, FRONTIER, WINDOWS, parse_config, parse_rows
 from scout_rl.report.read.run import Moves, Rollouts, RunRecord
 from scout_rl.report.read.runs import assembled, described
-from scout_rl.watch.disk import MOST, Signature, opened, read_small, read_span, signature
+from scout_rl.watch.disk import MOST, Signature, opened, read_small, read_span, reading_foreign, signature
 
 STEP = 2 << 20
 """Bytes that one step reads of a table."""
 GUARD = 64
 """Bytes before the offset that must still be there: else the file was cut and has grown again."""
+MEMORY = 256 << 20
+"""Bytes of one run in memory. A longer run loses its oldest windows here, as if its records began later."""
+NEEDED = {"rule": {}, "n_contexts": int, "n_levels": int, "seed": int, "window": int, "has_frontier": bool}
+EVALUATED = ("window", "success", "groups")
+Take = Callable[[list[bytes]], None]
 METRICS, TIMING, RUN = "metrics.jsonl", "timing.jsonl", "run.json"
 
 
@@ -36,7 +43,7 @@ class Growing:
     """An array that grows at its end; ``values`` is the part in use."""
 
     def __init__(self, dtype: Any, width: int | None = None) -> None:
-        self._array: NDArray[Any] = np.zeros((1024,) if width is None else (64, width), dtype)
+        self._array: NDArray[Any] = np.zeros((1024,) if width is None else (1, width), dtype)
         self.length = 0
 
     @property
@@ -59,10 +66,9 @@ class Growing:
         self._array[self.length : end] = new
         self.length = end
 
-    def cut(self, length: int) -> None:
-        """Keep the first entries, in memory of their own: values that were handed out stay as they are."""
-        if length < self.length:
-            self._array, self.length = self._array[: max(1, length)].copy(), length
+    def drop(self, count: int) -> None:
+        """Forget the first entries, and free their memory; values that were handed out stay as they are."""
+        self._array, self.length = self._array[count : max(self.length, count + 1)].copy(), self.length - count
 
 
 class FollowedFile:
@@ -123,11 +129,37 @@ class FollowedFile:
             step *= 4
 
 
+class Windows:
+    """The rows of windows.jsonl and frontier.int8 as arrays."""
+
+    def __init__(self, n_contexts: int) -> None:
+        self.first, self.dropped = 0, 0
+        """Number of the first window in memory, and how many of the file's windows were dropped before it."""
+        self.sizes = Growing(np.int32)
+        """``[windows]``: rollouts of each."""
+        self.context, self.level, self.success = Growing(np.int32), Growing(np.int8), Growing(np.bool_)
+        self.frontier = Growing(np.int8, n_contexts)
+
+    @property
+    def columns(self) -> list[Growing]:
+        """All of them."""
+        return [self.sizes, self.context, self.level, self.success, self.frontier]
+
+    def drop(self, windows: int) -> None:
+        """Forget the oldest windows."""
+        rollouts = int(self.sizes.values[:windows].sum())
+        for column in (self.context, self.level, self.success):
+            column.drop(rollouts)
+        self.sizes.drop(windows)
+        self.frontier.drop(min(windows, self.frontier.length))
+        self.first, self.dropped = self.first + windows, self.dropped + windows
+
+
 class FollowedRun:
     """The records of a run folder or a ``log_dir``, as far as they were read."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, memory: int = MEMORY) -> None:
+        self.folder, self._memory = folder, memory
         self.trouble = ""
         """What is wrong with the folder, in a sentence."""
         self.version = 0
@@ -137,11 +169,14 @@ class FollowedRun:
         self.complete = False
         """Whether everything that was on the disk at the last `advance` is read."""
         self._files = {name: FollowedFile(folder / name) for name in (WINDOWS, EVENTS, EVALUATIONS, METRICS, TIMING)}
-        self._signature: Signature | None = None
+        self._signature: tuple[Signature | None, Signature | None] = None, None
         self._config: dict[str, Any] = {}
         self._description: dict[str, Any] = {}
         self._record: tuple[int, RunRecord] | None = None
-        self._clear()
+        self.kind = "log_dir"
+        self._rows, self._events = Windows(1), _event_columns()
+        self._evaluated: list[dict[str, Any]] = []
+        self._steps, self._seconds = Growing(np.int64), Growing(np.float64)
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -162,13 +197,14 @@ class FollowedRun:
             self.complete, self.trouble = True, str(refusal)
             return
         self.complete = True
-        for name, take in (
+        tables: tuple[tuple[str, Take], ...] = (
             (WINDOWS, self._take_windows),
             (EVENTS, self._take_events),
             (EVALUATIONS, self._take_evaluations),
             (METRICS, self._take_metrics),
             (TIMING, self._take_timing),
-        ):
+        )
+        for name, take in tables:
             try:
                 while self._advance_file(name, take):
                     if time.perf_counter() > deadline:
@@ -178,70 +214,90 @@ class FollowedRun:
                 troubles.append(str(refusal))
             if not self.complete:
                 break
-        try:
-            self._take_frontier()
-        except (Refusal, FileNotFoundError) as error:
-            troubles.append(str(error) if isinstance(error, Refusal) else f"{self.folder / FRONTIER} is lost")
         self.trouble = "; ".join(troubles)
+
+    def _drop(self, windows: int) -> None:
+        """Forget the oldest windows, to stay within the memory."""
+        self._rows.drop(windows)
+        early = int(np.searchsorted(self._events["window"].values, self._rows.first))
+        for column in self._events.values():
+            column.drop(early)
+        self.generation += 1
+        self.version += 1
 
     def _lose(self, what: str) -> None:
         self.trouble = f"{self.folder} {what}: what was read before is shown"
 
     def _describe(self) -> None:
         """Read config.json (and run.json) once, and again when another run stands in the folder."""
-        now = signature(self.folder / CONFIG)
-        if now is not None and now == self._signature:
+        now = signature(self.folder / CONFIG), signature(self.folder / RUN)
+        if now[0] is not None and now == self._signature:
             return
         content = read_small(self.folder / CONFIG)
-        with reading(self.folder / CONFIG):
+        with reading_foreign(self.folder / CONFIG):
             config = parse_config(content, self.folder / CONFIG)
-        self._signature = now
-        if config == self._config:
-            return
-        ours = (self.folder / RUN).exists()
-        if ours:
+            require_shape(config, NEEDED)
+        description = described(config)
+        if now[1] is not None:
             read_small(self.folder / RUN)  # refuses links and giants
-        description = read_run(self.folder) if ours else described(config)
+            with reading_foreign(self.folder / RUN):
+                description = read_run(self.folder)
+        self._signature, self._description, same = now, description, config == self._config
+        if same:
+            self.version += 1
+            return
         if self._config:
             for name in self._files:
                 self._files[name] = FollowedFile(self.folder / name)
             self.generation += 1
-        self._config, self._description, self.kind = config, description, "folder" if ours else "log_dir"
+        self._config, self.kind = config, "folder" if now[1] is not None else "log_dir"
         self._clear()
 
     def _clear(self) -> None:
         width = int(self._config.get("n_contexts", 1))
-        self.kind = getattr(self, "kind", "log_dir")
-        self.first = 0
-        self._sizes = Growing(np.int32)
-        self._context, self._level, self._success = Growing(np.int32), Growing(np.int8), Growing(np.bool_)
-        self._frontier = Growing(np.int8, width)
-        self._events: dict[str, Growing] = _event_columns()
-        self._evaluated: list[dict[str, Any]] = []
+        self._rows, self._events = Windows(width), _event_columns()
+        self._evaluated = []
         self._steps, self._seconds = Growing(np.int64), Growing(np.float64)
         self.version += 1
 
-    def _advance_file(self, name: str, take: Any) -> bool:
+    def _advance_file(self, name: str, take: Take) -> bool:
         """One step of one table; whether there may be more."""
         file = self._files[name]
         before = file.offset
         again, lines = file.read()
         if again:
             self._forget(name)
-        if lines:
-            with reading(file.path):
-                take(lines, file)
-        if again or lines:
             self.version += 1
-        return file.offset - before >= STEP // 2 if lines else False
+        try:
+            if lines:
+                self.version += 1
+                self._feed(file, take, lines)
+        finally:
+            if name == WINDOWS:
+                self._take_frontier()
+                if self.nbytes > self._memory:
+                    self._drop(self._windows() // 2)
+        return file.offset - before >= STEP // 2
+
+    def _feed(self, file: FollowedFile, take: Take, lines: list[bytes]) -> None:
+        """Take all lines; where one is wrong, those before it, and stop there."""
+        try:
+            take(lines)
+        except (*DAMAGE, TypeError, RecursionError) as error:
+            if len(lines) > 1:
+                half = len(lines) // 2
+                self._feed(file, take, lines[:half])
+                self._feed(file, take, lines[half:])
+                return
+            sentence = f"{file.path} is damaged at row {file.rows + 1}: {error_text(error)}"
+            file.refuse(lines[0], Refusal(sentence))
+        file.accept(lines)
 
     def _forget(self, name: str) -> None:
         """Drop the rows of a table that was cut or replaced."""
         if name == WINDOWS:
             self.generation += 1
-            self._sizes = Growing(np.int32)
-            self._context, self._level, self._success = Growing(np.int32), Growing(np.int8), Growing(np.bool_)
-            self._frontier = Growing(np.int8, int(self._config["n_contexts"]))
+            self._rows = Windows(int(self._config["n_contexts"]))
         elif name == EVENTS:
             self._events = _event_columns()
         elif name == EVALUATIONS:
@@ -251,97 +307,75 @@ class FollowedRun:
         else:
             self._seconds = Growing(np.float64)
 
-    def _take_windows(self, lines: list[bytes], file: FollowedFile) -> None:
-        contexts, levels = int(self._config["n_contexts"]), int(self._config["n_levels"])
-        try:
-            rows = json.loads(b"[" + b",".join(lines) + b"]")
-            columns = [[value for row in rows for value in row[name]] for name in ("context", "level", "success")]
-            arrays = [np.array(column) if column else np.zeros(0, np.int64) for column in columns]
-            numbers, sizes = [row["window"] for row in rows], [len(row["context"]) for row in rows]
-            same = all(len(row["level"]) == len(row["success"]) == size for row, size in zip(rows, sizes, strict=True))
-            first = numbers[0] if not self._sizes.length else self.first
-            expected = range(first + self._sizes.length, first + self._sizes.length + len(rows))
-            fits = (
-                all(array.dtype.kind in "iu" and array.ndim == 1 for array in arrays)
-                and _within(arrays[0], contexts)
-                and _within(arrays[1], levels)
-                and _within(arrays[2], 2)
-            )
-            if not (fits and same and all(map(int.__eq__, numbers, expected))):
-                raise ValueError
-        except (ValueError, TypeError, KeyError, OverflowError):
-            if len(lines) > 1:  # the rows before the wrong one are good
-                half = len(lines) // 2
-                self._take_windows(lines[:half], file)
-                self._take_windows(lines[half:], file)
-                return
-            fault = self._fault(lines[0])
-            file.refuse(lines[0], Refusal(f"{file.path} is damaged at row {file.rows + 1}: {fault}"))
-        self.first = first
-        for growing, array in zip((self._context, self._level, self._success), arrays, strict=True):
-            growing.append(array)
-        self._sizes.append(np.array(sizes))
-        file.accept(lines)
+    # Each of these takes all rows or, where one is wrong, none.
 
-    def _fault(self, line: bytes) -> str:
-        """What is wrong with a row of windows.jsonl."""
-        try:
-            (row,) = parse_rows([line], WINDOWS)
-            lengths = {len(row[name]) for name in ("context", "level", "success")}
-        except (ValueError, TypeError) as error:
-            return str(error)
-        except KeyError as error:
-            return f"there is no {error}"
-        following = self.first + self._sizes.length
-        if self._sizes.length and row.get("window") != following:
-            return f"it is of window {row.get('window')}, and window {following} comes next"
-        return "its lists differ in length" if len(lengths) > 1 else "a context, level or success is out of range"
+    def _take_windows(self, lines: list[bytes]) -> None:
+        rows = json.loads(b"[" + b",".join(lines) + b"]")
+        known, sizes = self._rows, [len(row["context"]) for row in rows]
+        first = rows[0]["window"] if not known.sizes.length else known.first
+        following = first + known.sizes.length
+        if [row["window"] for row in rows] != list(range(following, following + len(rows))):
+            raise Refusal(f"it is of window {rows[0]['window']}, and window {following} comes next")
+        arrays = []
+        for name, end in (("context", "n_contexts"), ("level", "n_levels"), ("success", "")):
+            if [len(row[name]) for row in rows] != sizes:
+                raise Refusal("its lists differ in length")
+            values = np.array([value for row in rows for value in row[name]] or np.zeros(0, np.int64))
+            most = int(self._config[end]) if end else 2
+            if values.dtype.kind not in "iu" or not _within(values, most):
+                raise Refusal(f"its {name} is not a list of whole numbers from 0 to {most - 1}")
+            arrays.append(values)
+        known.first = first
+        for column, values in zip((known.context, known.level, known.success), arrays, strict=True):
+            column.append(values)
+        known.sizes.append(np.array(sizes))
 
-    def _take_events(self, lines: list[bytes], file: FollowedFile) -> None:
+    def _take_events(self, lines: list[bytes]) -> None:
         rows = parse_rows(lines, EVENTS)
-        columns = {name: [row[name] for row in rows] for name in self._events}
-        columns["kind"] = [KINDS.index(kind) for kind in columns["kind"]]
-        for name in ("context", "from_level", "to_level"):
-            most = int(self._config["n_contexts" if name == "context" else "n_levels"])
-            if not _within(np.array(columns[name]), most):
-                raise Refusal(f"{file.path} is damaged: {name} of an event is not in 0 to {most - 1}")
-        for name, values in columns.items():
-            self._events[name].append(np.array(values))
-        file.accept(lines)
+        columns = {name: np.array([row[name] for row in rows]) for name in self._events if name != "kind"}
+        columns["kind"] = np.array([KINDS.index(row["kind"]) for row in rows])
+        for name, end in (("context", "n_contexts"), ("from_level", "n_levels"), ("to_level", "n_levels")):
+            if not _within(columns[name], int(self._config[end])):
+                raise Refusal(f"its {name} is not in 0 to {int(self._config[end]) - 1}")
+        for name, column in self._events.items():
+            column.append(columns[name])
 
-    def _take_evaluations(self, lines: list[bytes], file: FollowedFile) -> None:
-        rows = parse_rows(lines, EVALUATIONS)
+    def _take_evaluations(self, lines: list[bytes]) -> None:
+        rows = [{name: row[name] for name in EVALUATED} for row in parse_rows(lines, EVALUATIONS)]
+        last = self._evaluated[-1] if self._evaluated else {"window": -1, "groups": rows[0]["groups"]}
         for row in rows:
-            names = list(self._evaluated[0]["groups"]) if self._evaluated else list(row["groups"])
-            last = self._evaluated[-1]["window"] if self._evaluated else -1
-            if list(row["groups"]) != names or not names or row["window"] <= last:
-                raise Refusal(f"{file.path} is damaged: its evaluations are not of the same groups, or not in order")
-            self._evaluated.append(
-                {"window": row["window"], "success": row["success"], "groups": row["groups"], "n": len(row["outcomes"])}
-            )
-        file.accept(lines)
+            if list(row["groups"]) != list(last["groups"]) or not row["groups"] or row["window"] <= last["window"]:
+                raise Refusal("it is not of the groups of the evaluation before it, or not later")
+            if not all(0 <= value <= 1 for value in (row["success"], *row["groups"].values())):
+                raise Refusal("a success is not between 0 and 1")
+            last = row
+        self._evaluated += rows
 
-    def _take_metrics(self, lines: list[bytes], file: FollowedFile) -> None:
+    def _take_metrics(self, lines: list[bytes]) -> None:
         self._steps.append(np.array([row.get("environment_steps", 0) for row in parse_rows(lines, METRICS)], np.int64))
-        file.accept(lines)
 
-    def _take_timing(self, lines: list[bytes], file: FollowedFile) -> None:
-        self._seconds.append(np.array([row["seconds"] for row in parse_rows(lines, TIMING)], np.float64))
-        file.accept(lines)
+    def _take_timing(self, lines: list[bytes]) -> None:
+        seconds = np.array([row["seconds"] for row in parse_rows(lines, TIMING)], np.float64)
+        if not (np.isfinite(seconds) & (seconds >= 0)).all():
+            raise Refusal("its seconds are no time")
+        self._seconds.append(seconds)
 
     def _take_frontier(self) -> None:
         """The frontiers of the windows that were read; they are written before their window's row."""
         if not self._config.get("has_frontier"):
             return
-        have, want, width = self._frontier.length, self._sizes.length, int(self._config["n_contexts"])
+        have, want, width = self._rows.frontier.length, self._rows.sizes.length, int(self._config["n_contexts"])
         if have >= want:
             return
-        with opened(self.folder / FRONTIER) as file:
-            data = read_span(file, have * width, (want - have) * width)
+        try:
+            with opened(self.folder / FRONTIER) as file:
+                data = read_span(file, (self._rows.dropped + have) * width, (want - have) * width)
+        except FileNotFoundError:
+            data = b""
         rows = np.frombuffer(data[: len(data) // width * width], np.int8).reshape(-1, width)
         if not _within(rows, int(self._config["n_levels"])):
             raise Refusal(f"{self.folder / FRONTIER} is damaged: a level is not in its range")
-        self._frontier.append(rows)
+        self._rows.frontier.append(rows)
         self.version += len(rows) > 0
         if len(rows) < want - have:
             raise Refusal(
@@ -368,39 +402,34 @@ class FollowedRun:
     @property
     def nbytes(self) -> int:
         """Bytes in memory, about."""
-        columns = [self._sizes, self._context, self._level, self._success, self._frontier, self._steps, self._seconds]
-        return sum(column.nbytes for column in [*columns, *self._events.values()]) + 500 * len(self._evaluated)
+        columns = [*self._rows.columns, *self._events.values(), self._steps, self._seconds]
+        return sum(column.nbytes for column in columns) + 500 * len(self._evaluated)
 
     @property
     def seconds(self) -> NDArray[np.float64]:
         """``[windows]``: seconds of each window; empty where not recorded."""
-        return self._seconds.values
-
-    @property
-    def held_out_contexts(self) -> int:
-        """Held-out contexts of an evaluation."""
-        return self._evaluated[0]["n"] if self._evaluated else 0
+        return self._seconds.values[self._rows.dropped :]
 
     def event_columns(self) -> dict[str, NDArray[Any]]:
         """The columns of events.jsonl, of the windows that were read; ``kind`` is an index into ``KINDS``."""
-        last = self.first + self._windows()
+        last = self._rows.first + self._windows()
         end = int(np.searchsorted(self._events["window"].values, last))
         return {name: column.values[:end] for name, column in self._events.items()}
 
     def _windows(self) -> int:
         """Windows with all their records."""
-        return self._frontier.length if self._config.get("has_frontier") else self._sizes.length
+        return self._rows.frontier.length if self._config.get("has_frontier") else self._rows.sizes.length
 
     def record(self) -> RunRecord:
         """The run as reports see it; of the windows that are whole."""
         if self._record is not None and self._record[0] == self.version:
             return self._record[1]
         windows = self._windows()
-        sizes = self._sizes.values[:windows]
+        sizes = self._rows.sizes.values[:windows]
         rollouts = int(sizes.sum())
         events = self.event_columns()
-        begun = events["window"] >= self.first
-        closed = [row for row in self._evaluated if row["window"] <= self.first + windows]
+        begun = events["window"] >= self._rows.first
+        closed = [row for row in self._evaluated if row["window"] <= self._rows.first + windows]
         names = list(closed[0]["groups"]) if closed else []
         record = assembled(
             self.folder,
@@ -408,16 +437,16 @@ class FollowedRun:
             self._description,
             int(self._config["n_contexts"]),
             windows,
-            first=self.first,
+            first=self._rows.first,
             rollouts=Rollouts(
                 np.repeat(np.arange(windows, dtype=np.int32), sizes),
-                self._context.values[:rollouts],
-                self._level.values[:rollouts],
-                self._success.values[:rollouts],
+                self._rows.context.values[:rollouts],
+                self._rows.level.values[:rollouts],
+                self._rows.success.values[:rollouts],
             ),
-            frontier=self._frontier.values if self._config["has_frontier"] else None,
+            frontier=self._rows.frontier.values if self._config["has_frontier"] else None,
             moves=Moves(
-                (events["window"][begun] - self.first).astype(np.int32),
+                (events["window"][begun] - self._rows.first).astype(np.int32),
                 events["context"][begun],
                 events["kind"][begun],
                 events["from_level"][begun],
@@ -425,8 +454,8 @@ class FollowedRun:
             evaluated_at=np.array([row["window"] for row in closed], np.int64),
             held_out=np.array([row["success"] for row in closed], np.float64),
             held_out_groups={n: np.array([row["groups"][n] for row in closed], np.float64) for n in names},
-            steps_at=self._steps.values[:windows],
-            seconds_at=np.cumsum(self._seconds.values[:windows]),
+            steps_at=self._steps.values[self._rows.dropped : self._rows.dropped + windows],
+            seconds_at=np.cumsum(self._seconds.values)[self._rows.dropped : self._rows.dropped + windows],
         )
         self._record = self.version, record
         return record

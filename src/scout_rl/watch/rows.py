@@ -6,14 +6,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from scout_rl.files.damage import reading
 from scout_rl.files.refusal import Refusal
 from scout_rl.records.stored import read_run
 from scout_rl.records.tables import CONFIG, EVALUATIONS, EVENTS, WINDOWS, parse_config, parse_rows
 from scout_rl.report.read.run import RunRecord
 from scout_rl.report.read.runs import described
 from scout_rl.watch import words
-from scout_rl.watch.disk import Signature, first_line, last_lines, read_small, signature
+from scout_rl.watch.disk import Signature, first_line, last_lines, read_small, reading_foreign, signature
 from scout_rl.watch.follow import RUN, TIMING
 
 FILES = (RUN, CONFIG, WINDOWS, EVENTS, EVALUATIONS, TIMING)
@@ -95,7 +94,7 @@ class Row:
             if not files & changed:
                 continue
             try:
-                with reading(folder / name):
+                with reading_foreign(folder / name):
                     self._parts[name] = read(folder)
                 self._troubles[name] = ""
             except Refusal as refusal:
@@ -103,9 +102,9 @@ class Row:
 
     def _describe(self, folder: Path) -> dict[str, Any]:
         config: dict[str, Any] = {}
+        ours = signature(folder / RUN) is not None
         if signature(folder / CONFIG) is not None:
             config = parse_config(read_small(folder / CONFIG), folder / CONFIG)
-        ours = signature(folder / RUN) is not None
         if ours:
             read_small(folder / RUN)  # refuses links and giants
         about = (read_run(folder) if ours else described(config))["config"]
@@ -131,6 +130,8 @@ class Row:
         if not rows:
             return {"groups": {}, "evaluated_at": None, "worst": None}
         groups = rows[-1]["groups"]
+        if not all(0 <= value <= 1 for value in groups.values()):
+            raise Refusal(f"{folder / EVALUATIONS} is damaged: a success is not between 0 and 1")
         return {"groups": groups, "evaluated_at": rows[-1]["window"], "worst": worst_of(groups)}
 
     def _event(self, folder: Path) -> dict[str, Any]:
@@ -143,7 +144,10 @@ class Row:
 
     def _pace(self, folder: Path) -> dict[str, Any]:
         rows = parse_rows(last_lines(folder / TIMING, PACE), TIMING)
-        return {"seconds_per_window": round(median(row["seconds"] for row in rows), 4) if rows else None}
+        pace = median(row["seconds"] for row in rows) if rows else 0.0
+        if not 0 <= pace < float("inf"):
+            raise Refusal(f"{folder / TIMING} is damaged: its seconds are no time")
+        return {"seconds_per_window": round(pace, 4) if rows else None}
 
     def _clock(self, row: dict[str, Any], now: float, files: dict[str, Signature | None]) -> None:
         """Seconds per window where no clock is recorded, and the time left."""

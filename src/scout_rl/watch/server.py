@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -247,12 +248,27 @@ def _columns(request: Request) -> int:
 
 
 def _json(value: Any, status: int = 200) -> Response:
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return Response(text, status, media_type="application/json")
+    return Response(_text(value), status, media_type="application/json")
 
 
 def _message(event: str, value: Any) -> str:
-    return f"event: {event}\ndata: {json.dumps(value, separators=(',', ':'), allow_nan=False)}\n\n"
+    return f"event: {event}\ndata: {_text(value)}\n\n"
+
+
+def _text(value: Any) -> str:
+    """JSON on one line, without NaN: a config may hold one."""
+    try:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(value), separators=(",", ":"), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 async def _failed(request: Request, error: Exception) -> Response:
@@ -273,6 +289,7 @@ def bind(host: str, port: int | None) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((host, number))
+            listening.listen(128)  # a browser that comes before the server waits
         except OSError as error:
             listening.close()
             reason = error.strerror

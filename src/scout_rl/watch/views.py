@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scout_rl.records.compact import KINDS
 from scout_rl.records.level_colours import EASIEST, STOPS, TARGET
 from scout_rl.report.measure.metrics import worst_curve
-from scout_rl.report.measure.stuck import REASONS, cells, find_stuck
+from scout_rl.report.measure.stuck import REASONS, Stuck, cells
 from scout_rl.report.read.run import RunRecord
 from scout_rl.report.read.statuses import MEANING, WORDS
 from scout_rl.report.show.heat import NO_ROLLOUT, UNIT, packed
@@ -225,11 +225,9 @@ def _evaluation(run: RunRecord, i: int) -> dict[str, Any]:
     return words.evaluation(int(run.evaluated_at[i]), groups)
 
 
-def stuck(run: RunRecord, replay: Replay, limit: int) -> dict[str, Any]:
+def stuck(run: RunRecord, found: list[Stuck], replay: Replay, limit: int) -> dict[str, Any]:
     """Stuck contexts, those of the most frequent reason first, and what each waits for."""
-    if not run.about.windows:
-        return {"windows": run.about.first, "total": 0, "by_reason": {}, "contexts": []}
-    entries = find_stuck(run)
+    entries = list(found)
     by_reason: dict[str, int] = {}
     for entry in entries:
         by_reason[entry.reason] = by_reason.get(entry.reason, 0) + 1
@@ -243,7 +241,7 @@ def stuck(run: RunRecord, replay: Replay, limit: int) -> dict[str, Any]:
     }
 
 
-def _stuck_entry(run: RunRecord, entry: Any, waits: Waits) -> dict[str, Any]:
+def _stuck_entry(run: RunRecord, entry: Stuck, waits: Waits) -> dict[str, Any]:
     wait = waits.of(entry.context, entry)
     return {
         "context": entry.context,
@@ -325,11 +323,13 @@ def _parts(run: RunRecord, seconds: NDArray[np.float64]) -> list[dict[str, Any]]
     return [{"name": name, "seconds": round(part, 3), "share": round(part / whole, 4)} for name, part in parts.items()]
 
 
-def context(opened: Opened, replay: Replay, x: int, most: int, pictures: list[str]) -> dict[str, Any]:
+def context(
+    opened: Opened, found: list[Stuck], replay: Replay, x: int, most: int, pictures: list[str]
+) -> dict[str, Any]:
     """One context."""
     run = opened.record()
     columns, counted = Columns.of(run, most), cells(run)
-    entry = next((entry for entry in find_stuck(run) if entry.context == x), None) if run.about.windows else None
+    entry = next((entry for entry in found if entry.context == x), None)
     waits = Waits(run, counted, replay)
     wait = waits.of(x, entry)
     known = replay.chances()

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from scout_rl import __version__
 from scout_rl.files.refusal import Refusal
+from scout_rl.report.measure.stuck import Stuck, find_stuck
 from scout_rl.report.read.run import RunRecord
 from scout_rl.report.read.runs import load
 from scout_rl.watch import compare, views
@@ -95,6 +96,7 @@ class Watcher:
         self._searched, self._took = float("-inf"), 0.0
         self._opened: OrderedDict[str, FollowedRun | PackedRun] = OrderedDict()
         self._replays: dict[str, Replay] = {}
+        self._stuck: dict[str, tuple[int, list[Stuck]]] = {}
         self._judged: dict[str, str] = {}
         """The stamp of each row when its alerts were read."""
         self._deleted: dict[str, float] = {}
@@ -119,7 +121,15 @@ class Watcher:
             if row.value["state"] != "deleted":
                 self._deleted.pop(key, None)
             elif now - self._deleted.setdefault(key, now) > KEPT:
-                for part in (self.rows, self.changed_at, self._opened, self._replays, self._judged, self._deleted):
+                for part in (
+                    self.rows,
+                    self.changed_at,
+                    self._opened,
+                    self._replays,
+                    self._stuck,
+                    self._judged,
+                    self._deleted,
+                ):
                     part.pop(key, None)
                 self.gone_at[key] = self.number
 
@@ -190,6 +200,7 @@ class Watcher:
         while len(self._opened) > 1 and sum(each.nbytes for each in self._opened.values()) > self._memory:
             dropped, _ = self._opened.popitem(last=False)
             self._replays.pop(dropped, None)
+            self._stuck.pop(dropped, None)
         return run
 
     def opened(self, key: str) -> FollowedRun | PackedRun:
@@ -206,6 +217,15 @@ class Watcher:
             replay = self._replays[key] = Replay(run.record(), run.generation)
         replay.advance(run.record(), seconds)
         return replay
+
+    def _stuck_of(self, key: str, run: FollowedRun | PackedRun) -> list[Stuck]:
+        """Its stuck contexts; judged once per version of the records."""
+        version, found = self._stuck.get(key, (None, []))
+        if version != run.version:
+            record = run.record()
+            found = find_stuck(record) if record.about.windows else []
+            self._stuck[key] = run.version, found
+        return found
 
     @property
     def memory(self) -> int:
@@ -259,7 +279,7 @@ class Watcher:
     def stuck(self, key: str, limit: int) -> dict[str, Any]:
         """Stuck contexts."""
         run = self.opened(key)
-        return views.stuck(run.record(), self.replay(key, run), limit)
+        return views.stuck(run.record(), self._stuck_of(key, run), self.replay(key, run), limit)
 
     def time_spent(self, key: str, columns: int) -> dict[str, Any]:
         """Where the time goes."""
@@ -270,7 +290,7 @@ class Watcher:
         run = self.opened(key)
         if not 0 <= x < run.record().about.n_contexts:
             return None
-        return views.context(run, self.replay(key, run), x, columns, self.pictures(key, x))
+        return views.context(run, self._stuck_of(key, run), self.replay(key, run), x, columns, self.pictures(key, x))
 
     def compare(self, keys: Sequence[str]) -> dict[str, Any]:
         """Several runs, paired by seed."""

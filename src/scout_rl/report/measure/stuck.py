@@ -66,11 +66,17 @@ def cells(run: RunRecord) -> Cells:
 def find_stuck(run: RunRecord) -> list[Stuck]:
     """Every context that makes no progress, with its reason."""
     counted = cells(run)
+    everyone = range(run.about.n_contexts)
     if run.frontier is None:
-        return [stuck for x in range(run.about.n_contexts) if (stuck := _without_frontier(x, counted)) is not None]
-    judge = _with_model if has_model(run.about.rule) else _with_frontier
-    contexts = (judge(run, x, counted) for x in range(run.about.n_contexts))
-    return [stuck for stuck in contexts if stuck is not None]
+        verdicts = [_without_frontier(x, counted) for x in everyone]
+    elif has_model(run.about.rule):
+        verdicts = [_with_model(run, x, counted) for x in everyone]
+    else:
+        order = np.argsort(run.moves.context, kind="stable")
+        edges = np.searchsorted(run.moves.context[order], np.arange(run.about.n_contexts + 1))
+        needed = gate(run)
+        verdicts = [_with_frontier(run, x, counted, order[edges[x] : edges[x + 1]], needed) for x in everyone]
+    return [stuck for stuck in verdicts if stuck is not None]
 
 
 def _without_frontier(x: int, counted: Cells) -> Stuck | None:
@@ -83,12 +89,12 @@ def _without_frontier(x: int, counted: Cells) -> Stuck | None:
     return None
 
 
-def _with_frontier(run: RunRecord, x: int, counted: Cells) -> Stuck | None:
+def _with_frontier(run: RunRecord, x: int, counted: Cells, moves: NDArray[np.int64], needed: int) -> Stuck | None:
+    """``moves`` are the context's own, in order; a move needs ``needed`` rollouts."""
     assert run.frontier is not None
     levels, windows = run.about.n_levels, len(run.frontier)
     tried, won, recent = counted.tried[x], counted.won[x], counted.recent[x]
     level = int(run.frontier[-1, x])
-    moves = np.flatnonzero(run.moves.context == x)
     window, easier = run.moves.window[moves], run.moves.kind[moves] == RETREAT
     rate = f"{won[level]} of {tried[level]} rollouts at level {level}"
     if not tried.any():
@@ -99,7 +105,7 @@ def _with_frontier(run: RunRecord, x: int, counted: Cells) -> Stuck | None:
     turns = int((easier[late][1:] != easier[late][:-1]).sum())
     hard, easy = int(run.frontier[windows // 2 :, x].min()), int(run.frontier[windows // 2 :, x].max())
     pair = f"{won[easy]} of {tried[easy]} rollouts at level {easy}, {won[hard]} of {tried[hard]} at level {hard}"
-    if hard < easy and tried[hard] >= gate(run) and won[hard] == 0 and easier.any():
+    if hard < easy and tried[hard] >= needed and won[hard] == 0 and easier.any():
         return Stuck(x, "never succeeds", pair)
     if turns >= TURNS:
         return Stuck(x, "oscillates", f"{turns} turns in the last half; {pair}")
@@ -111,10 +117,8 @@ def _with_frontier(run: RunRecord, x: int, counted: Cells) -> Stuck | None:
     since = windows - (int(window[-1]) + 1 if len(window) else 0)
     if since < max(1, windows // 4):
         return None  # it moved in the last quarter: not stuck
-    if tried[level] < gate(run):
-        return Stuck(
-            x, "evidence missing", f"{tried[level]} of {gate(run)} rollouts at level {level} in {since} windows"
-        )
+    if tried[level] < needed:
+        return Stuck(x, "evidence missing", f"{tried[level]} of {needed} rollouts at level {level} in {since} windows")
     if level == levels - 1 and recent[level] <= LOW:
         return Stuck(x, "fails at the easiest", rate)
     return Stuck(x, "undecided", f"{rate}, {recent[level]:.0%} of the last ten, no move for {since} windows")

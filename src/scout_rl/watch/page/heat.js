@@ -12,7 +12,7 @@ export class Columns { // what the server has sent of a run, column by column
 
   async update() {
     let told = await get(`runs/${this.id}/heat?columns=${COLUMNS}&since=${this.width ? this.windows : 0}`);
-    const fits = told.width === this.width && told.contexts === this.contexts && told.column <= this.cols && told.windows >= this.windows;
+    const fits = told.width === this.width && told.contexts === this.contexts && told.first === this.first && told.column <= this.cols && told.windows >= this.windows;
     if (!fits && told.column) told = await get(`runs/${this.id}/heat?columns=${COLUMNS}`);
     const arrays = await unpack(told), cols = told.column + told.columns;
     for (const name of GRIDS) {
