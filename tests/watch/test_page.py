@@ -286,7 +286,9 @@ def test_names_of_records_are_text(page, browser):
 @needs_chromium
 def test_a_damaged_run_and_a_campaign_say_what_is_wrong(page, browser):
     page.show()
-    browser.until("document.querySelector('.runs').innerText.includes('windows.jsonl is damaged at row 31')", seconds=30)
+    browser.until(
+        "document.querySelector('.runs').innerText.includes('windows.jsonl is damaged at row 31')", seconds=30
+    )
     browser.value("[...document.querySelectorAll('nav a')].find(a => a.textContent.includes('1 failed')).click()")
     page.shown("#/campaign/")
     assert "Failed 3 times, after 60 windows: failure 3: out of memory" in page.text(".alerts")
