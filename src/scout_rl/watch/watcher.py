@@ -162,9 +162,7 @@ class Watcher:
         try:
             run = self._open(key, seconds)
             trouble = run.trouble
-            if isinstance(run, PackedRun) and isinstance(row, RecordRow):
-                row.fill(run.record())
-                stamp = row.value["stamp"]
+            stamp = row.value["stamp"]
             if not run.complete:
                 return
             if isinstance(run, FollowedRun) and not run.described:
@@ -195,6 +193,9 @@ class Watcher:
         run = self._opened.pop(key, None)
         if run is None:
             run = PackedRun(row.place.path) if isinstance(row, RecordRow) else FollowedRun(row.place.path)
+            if isinstance(run, PackedRun) and isinstance(row, RecordRow):
+                row.fill(run.record())
+                self.changed_at[key] = self.number + 1  # told at the next look
         run.advance(seconds)
         self._opened[key] = run
         while len(self._opened) > 1 and sum(each.nbytes for each in self._opened.values()) > self._memory:

@@ -261,13 +261,16 @@ export class Chart {
     });
   }
 
-  inside() { // the name of an area, where it is thickest
+  inside() { // the name of an area, where it is thickest and no other name stands
+    const placed = [];
     return (this.spec.areas || []).filter((area) => area.inside && area.x.length).flatMap(({ x, low, high, inside }) => {
       let best = 0;
       x.forEach((_, i) => { if (high[i] - low[i] > high[best] - low[best]) best = i; });
       const half = inside.length * 3.4, y = (this.up(low[best]) + this.up(high[best])) / 2 + 4;
-      if (this.up(low[best]) - this.up(high[best]) < 20) return [];
-      return [shape("text", { class: "label", "text-anchor": "middle", x: clamp(this.at(x[best]), this.margin.left + half, this.width - this.margin.right - half), y }, inside)];
+      const middle = clamp(this.at(x[best]), this.margin.left + half, this.width - this.margin.right - half);
+      if (this.up(low[best]) - this.up(high[best]) < 20 || placed.some((other) => Math.abs(other.y - y) < 15 && Math.abs(other.middle - middle) < other.half + half)) return [];
+      placed.push({ middle, half, y });
+      return [shape("text", { class: "label", "text-anchor": "middle", x: middle, y }, inside)];
     });
   }
 

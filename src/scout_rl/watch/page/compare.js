@@ -1,6 +1,6 @@
 // Several runs overlaid: the worst group's held-out success, all together and seed by seed.
 import { element } from "./draw.js";
-import { ChartBox, SUCCESS, card, cells, link, reconcile, table, text, windowAxis } from "./parts.js";
+import { ChartBox, LongList, SUCCESS, card, cells, link, reconcile, table, text, windowAxis } from "./parts.js";
 import { lineStyle } from "./run.js";
 import { get, rows } from "./server.js";
 import { count, percent, plural } from "./words.js";
@@ -22,6 +22,9 @@ export class Compare {
     this.pairBox = element("div");
     this.pairNote = element("p", { className: "soft" });
     this.differences = element("div", { className: "say" });
+    this.sentences = element("div");
+    this.differences.append(this.sentences);
+    this.list = new LongList(this.sentences, { key: (sentence) => sentence, make: (sentence) => element("p", { textContent: sentence }), step: 6, what: "pairs of rules" });
     this.pairCard = card("In numbers", this.differences, this.pairBox, this.pairNote);
     this.element = element("div", {}, element("nav", { "aria-label": "breadcrumb", className: "crumbs" }, link("#/", "All runs")), element("h1", { textContent: "Comparison", tabIndex: -1 }), this.what,
       card("All runs", this.names, this.together.element), this.seedCard, this.pairCard);
@@ -44,7 +47,7 @@ export class Compare {
       return lines.length ? { ...SUCCESS, ...axis, lines, words: (x) => [`after ${plural(x, "window")}`, ...lines.flatMap((each) => { const i = each.x.indexOf(x); return i < 0 ? [] : [`${each.name}: ${percent(each.y[i])}`]; })] } : null;
     };
     const firstOf = (run) => told.runs.find((other) => titled(other) === titled(run) && other.held_out.at.length) === run;
-    this.together.draw(spec(told.runs, 1.9, (run) => firstOf(run) ? titled(run) : null), told.runs.some((run) => run.held_out.at.length) ? "" : "None of these runs has a held-out evaluation yet.", `${labels.join(", ")}, ${plural(told.runs.length, "run")}`);
+    this.together.draw(spec(told.runs, 1.9, (run) => firstOf(run) && labels.length <= 12 ? titled(run) : null), told.runs.some((run) => run.held_out.at.length) ? "" : "None of these runs has a held-out evaluation yet.", `${labels.join(", ")}, ${plural(told.runs.length, "run")}`);
     this.showSeeds(told, spec, titled);
     this.showPairs(told);
     this.stamps = stamps;
@@ -77,7 +80,7 @@ export class Compare {
     });
     const sentences = told.differences.map((each) => `${each.a} against ${each.b}, worst-group AUC, median over ${plural(each.seeds.length, "paired seed")}: ${signed(each.median)} (${each.worst_auc.map((value, i) => `seed ${each.seeds[i]}: ${signed(value)}`).join(", ")}).`);
     this.differences.hidden = !sentences.length;
-    reconcile(this.differences, sentences, (sentence) => sentence, (sentence) => element("p", { textContent: sentence }));
+    this.list.set(sentences);
     text(this.pairNote, sentences.length ? "Each cell: worst-group AUC, then the worst group at the last evaluation. AUC is the mean height of the curve over the shared windows. A difference is taken within a seed." : labels.length ? "No seed has runs of two rules, so nothing is paired." : "There is nothing to compare yet.");
   }
 

@@ -36,10 +36,12 @@ export class ContextView {
   concerns(changed) { return changed.includes(this.id); }
 
   async update() {
-    const row = rows.get(this.id);
-    if (this.stamp && (!row || row.stamp === this.stamp)) return;
-    if (!this.meta) this.meta = await get(`runs/${this.id}`);
-    const now = row || this.meta.row, told = await get(`runs/${this.id}/contexts/${this.context}`);
+    if (this.stamp && rows.get(this.id)?.stamp === this.stamp) return;
+    if (!this.meta) {
+      this.meta = await get(`runs/${this.id}`);
+      rows.set(this.id, this.meta.row);
+    }
+    const now = rows.get(this.id) || this.meta.row, told = await get(`runs/${this.id}/contexts/${this.context}`);
     this.level = new Levels(this.meta.level);
     this.title = `Context ${this.context} of ${now.name} · scout watch`;
     text(this.up, now.name);

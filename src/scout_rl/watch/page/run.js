@@ -53,31 +53,31 @@ export class RunView {
   concerns(changed) { return changed.includes(this.id); }
 
   async update() {
-    const row = rows.get(this.id);
-    if (!row && this.stamp) return this.gone();
+    if (this.meta && !rows.has(this.id)) return this.gone();
     if (!this.meta) {
       this.meta = await get(`runs/${this.id}`);
+      rows.set(this.id, this.meta.row);
       this.level = new Levels(this.meta.level);
       text(this.config, JSON.stringify({ config: this.meta.config, versions: this.meta.versions, ran_on: this.meta.ran_on }, null, 1));
     }
-    const now = row || this.meta.row;
+    const now = rows.get(this.id);
     this.showRow(now);
     if (now.stamp === this.stamp) return;
     const base = `runs/${this.id}`;
     const [stuck, curves, shares, time] = await Promise.all([get(`${base}/stuck?limit=1000`), get(`${base}/curves`), get(`${base}/shares`), get(`${base}/time`), this.readEvents()]);
     await this.heat.update(this.level, stuck);
     this.showCurves(curves, now);
-    this.showShares(shares, now);
+    this.showShares(shares);
     this.showStuck(stuck);
-    this.showTime(time, now);
+    this.showTime(time, now.state);
     this.showTiles(now, stuck, shares);
     this.stamp = shares.teaching.complete ? now.stamp : null;
-    if (!shares.teaching.complete) setTimeout(() => this.element.isConnected && this.continueShares(now), 300);
+    if (!shares.teaching.complete) setTimeout(() => this.element.isConnected && this.continueShares(now).catch(() => {}), 300);
   }
 
   async continueShares(row) { // the server replays a long run in portions
     const shares = await get(`runs/${this.id}/shares`);
-    this.showShares(shares, row);
+    this.showShares(shares);
     if (shares.teaching.complete) this.stamp = row.stamp;
     else if (this.element.isConnected) setTimeout(() => this.continueShares(row).catch(() => {}), 300);
   }
@@ -128,9 +128,10 @@ export class RunView {
       both.length ? "Training counts every start, with help or without; level 0 is the target start." : "No window is closed yet.", both.map((line) => `${line.name} ${percent(line.y.filter((v) => v !== null).at(-1))}`).join(", "));
   }
 
-  showShares({ at, levels, teaching }, row) {
-    const known = at.map((x, i) => [x, levels[i]]).filter(([, shares]) => shares), xs = known.map(([x]) => x), n = row.levels, last = known.length ? known.at(-1)[1] : [];
-    const axis = { x: [row.first, Math.max(row.windows, ...at)], axis: windowAxis(row.first, row.windows) };
+  showShares({ at, levels, teaching }) {
+    const { first, windows, levels: n } = this.heat.columns;
+    const known = at.map((x, i) => [x, levels[i]]).filter(([, shares]) => shares), xs = known.map(([x]) => x), last = known.length ? known.at(-1)[1] : [];
+    const axis = { x: [first, windows], axis: windowAxis(first, windows) };
     const sums = known.map(([, shares]) => shares.reduce((all, share) => [...all, all.at(-1) + share], [0]));
     const areas = [...Array(n).keys()].map((level) => ({ x: xs, low: sums.map((sum) => sum[level]), high: sums.map((sum) => sum[level + 1]), colour: this.level.css(level, n), label: last[level] >= 0.04 ? `level ${level}` : null, inside: last[level] >= 0.04 ? null : `level ${level}` }));
     this.charts.levels.draw(known.length ? { ...SUCCESS, ...axis, areas, words: (x) => { const i = xs.indexOf(x); return [`up to ${plural(x, "window")}`, ...known[i][1].map((share, level) => `level ${level}: ${percent(share)}`)]; } } : null,
@@ -176,9 +177,10 @@ export class RunView {
     this.eventList.set(told.events, told.total);
   }
 
-  showTime(time, row) {
+  showTime(time, state) {
+    const { first, windows } = this.heat.columns;
     const t = this.timeTiles;
-    t.window.set(time.seconds_per_window === null ? "–" : duration(time.seconds_per_window), time.seconds_left === null || row.state !== "training" ? "" : `${duration(time.seconds_left)} left`);
+    t.window.set(time.seconds_per_window === null ? "–" : duration(time.seconds_per_window), time.seconds_left === null || state !== "training" ? "" : `${duration(time.seconds_left)} left`);
     t.rollouts.set(rate(time.rollouts_per_second));
     t.steps.set(rate(time.steps_per_second));
     t.total.set(time.seconds === null ? "–" : duration(time.seconds), time.source && `by ${time.source}`);
@@ -189,8 +191,8 @@ export class RunView {
     this.timeNote.hidden = !time.note;
     const known = time.per_window.filter((v) => v !== null).sort((p, q) => p - q), longest = known.at(-1) || 0, usual = known[Math.floor(known.length * 0.9)] || 0;
     const top = longest > 3 * usual && usual ? 2 * usual : longest, cut = top < longest ? `The longest took ${duration(longest)}: it is cut off here.` : "";
-    this.timeChart.draw(known.length > 1 ? { x: [row.first, row.windows], y: [0, top * 1.05 || 1], ticks: [[0, "0"], [top, duration(top)]], margin: { left: 52, top: 12, bottom: 24 }, axis: windowAxis(row.first, row.windows), lines: [{ x: time.at, y: time.per_window, colour: LINES[0], weight: 1.6 }], words: (x) => [`up to ${plural(x, "window")}`, `${duration(time.per_window[time.at.indexOf(x)])} per window`] } : null,
-      known.length > 1 ? cut : "Times show up after a few windows.", `between ${duration(known[0])} and ${duration(longest)}`);
+    this.timeChart.draw(known.length > 1 ? { x: [first, windows], y: [0, top * 1.05 || 1], ticks: [[0, "0"], [top, duration(top)]], margin: { left: 52, top: 12, bottom: 24 }, axis: windowAxis(first, windows), lines: [{ x: time.at, y: time.per_window, colour: LINES[0], weight: 1.6 }], words: (x) => [`up to ${plural(x, "window")}`, `${duration(time.per_window[time.at.indexOf(x)])} per window`] } : null,
+      known.length > 1 ? cut : state === "training" || state === "starting" ? "Times show up after a few windows." : "These records hold no time per window.", `between ${duration(known[0])} and ${duration(longest)}`);
   }
 
   redraw() {
