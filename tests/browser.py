@@ -1,4 +1,4 @@
-"""A headless Chromium driven over its debugging pipe: the standard library is enough."""
+"""A headless Chromium driven over its debugging pipe."""
 
 import base64
 import json
@@ -7,6 +7,9 @@ import select
 import shutil
 import subprocess
 import time
+from pathlib import Path
+
+import pytest
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
@@ -91,6 +94,18 @@ class Browser:
         # the page redraws 80 ms after a resize: by its own clock, however late that is
         frame = "await new Promise(requestAnimationFrame);"
         self.value(f"(async () => {{ {frame} {frame} await new Promise(r => setTimeout(r, 160)); {frame} }})()")
+
+    def serious(self):
+        """What axe-core calls serious or critical on the page as it is."""
+        axe_core = pytest.importorskip("axe_core_python", reason="axe-core-python ships the script of axe-core")
+        self.value((Path(axe_core.__file__).parent / "axe.min.js").read_text() + ";0")
+        violations = self.value("axe.run(document, {resultTypes: ['violations']}).then(result => result.violations)")
+        return [
+            (violation["id"], node["html"], node["failureSummary"])
+            for violation in violations
+            if violation["impact"] in ("serious", "critical")
+            for node in violation["nodes"]
+        ]
 
     def seconds(self):
         """Of processor that the page has used."""

@@ -64,9 +64,11 @@ def test_the_page_s_script_takes_its_colours_from_here():
     page = render("t", "s", [], [], [])
     payload = json.loads(re.search(r'id="runs">(.*?)</script>', page, re.S)[1])
     assert payload["level"] == {"stops": [list(stop) for stop in STOPS], "target": TARGET, "easiest": EASIEST}
-    script = (SRC / "report/show/page.js").read_text()
-    assert "data.level" in script
-    assert not re.search(r"\[\[\d+, \d+, \d+\]", script), "a scale of the script's own"
+    scripts = {path.name: path.read_text() for path in SRC.rglob("*.js")}
+    assert "new Levels(data.level)" in scripts["page.js"]
+    assert "new Levels(this.meta.level)" in scripts["run.js"]
+    for name, script in scripts.items():
+        assert not re.search(r"\[\[\d+, \d+, \d+\]", script), f"{name} has a scale of its own"
 
 
 @pytest.mark.parametrize("name", ["colormaps", "viridis", "cividis", "get_cmap"])

@@ -1,6 +1,5 @@
 """The watch page in a real browser, over the real command: it updates, answers mouse and keys, and breaks nowhere."""
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -348,29 +347,13 @@ def test_no_view_overflows_on_a_phone_or_a_wide_screen(page, browser):
     browser.look(width=1280)
 
 
-def serious(browser):
-    """What axe-core calls serious or critical on the page as it is."""
-    if importlib.util.find_spec("axe_core_python") is None:
-        pytest.skip("axe-core-python is not installed: it ships the script of axe-core")
-    import axe_core_python
-
-    browser.value((Path(axe_core_python.__file__).parent / "axe.min.js").read_text() + ";0")
-    violations = browser.value("axe.run(document, {resultTypes: ['violations']}).then(result => result.violations)")
-    return [
-        (violation["id"], node["html"], node["failureSummary"])
-        for violation in violations
-        if violation["impact"] in ("serious", "critical")
-        for node in violation["nodes"]
-    ]
-
-
 @needs_chromium
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_axe_finds_nothing_serious(page, browser, dark):
     page.show()
     for address in addresses(page)[:2]:
         page.show(address, width=1400, dark=dark)
-        assert serious(browser) == [], address
+        assert browser.serious() == [], address
 
 
 @needs_chromium
@@ -381,7 +364,7 @@ def test_axe_finds_nothing_serious_on_any_view(page, browser, dark, width):
     page.show()
     for address in addresses(page):
         page.show(address, width=width, dark=dark)
-        assert serious(browser) == [], address
+        assert browser.serious() == [], address
 
 
 @needs_chromium
