@@ -87,6 +87,11 @@ def read_span(file: int, start: int, size: int) -> bytes:
     return b"".join(parts)
 
 
+def lines_of(data: bytes) -> list[bytes]:
+    """The complete lines."""
+    return [line + b"\n" for line in data.split(b"\n")[:-1]]
+
+
 def last_lines(path: Path, count: int, guess: int = 4096) -> list[bytes]:
     """The last ``count`` complete lines, or fewer; empty where there is no file."""
     try:
@@ -94,8 +99,7 @@ def last_lines(path: Path, count: int, guess: int = 4096) -> list[bytes]:
             size = os.fstat(file).st_size
             while True:
                 start = max(0, size - guess)
-                lines = read_span(file, start, size - start).splitlines(keepends=True)
-                whole = [line for line in lines[1 if start else 0 :] if line.endswith(b"\n")]
+                whole = lines_of(read_span(file, start, size - start))[1 if start else 0 :]
                 if len(whole) >= count or start == 0 or guess >= MOST:
                     return whole[-count:]
                 guess *= 4

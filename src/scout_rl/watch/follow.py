@@ -25,7 +25,7 @@ from scout_rl.records.stored import read_run
 from scout_rl.records.tables import CONFIG, EVALUATIONS, EVENTS, FRONTIER, WINDOWS, parse_config, parse_rows
 from scout_rl.report.read.run import Moves, Rollouts, RunRecord
 from scout_rl.report.read.runs import assembled, described
-from scout_rl.watch.disk import MOST, Signature, opened, read_small, read_span, reading_foreign, signature
+from scout_rl.watch.disk import MOST, Signature, lines_of, opened, read_small, read_span, reading_foreign, signature
 
 STEP = 2 << 20
 """Bytes that one step reads of a table."""
@@ -121,7 +121,7 @@ class FollowedFile:
             data = read_span(file, self.offset, min(step, size - self.offset))
             end = data.rfind(b"\n") + 1
             if end:
-                return data[:end].splitlines(keepends=True)
+                return lines_of(data[:end])
             if len(data) < step:
                 return []  # the writer is in the middle of its row
             if step >= MOST:
@@ -191,7 +191,7 @@ class FollowedRun:
             if self._config:
                 self._lose("was deleted" if not self.folder.is_dir() else f"lost its {CONFIG}")
             else:
-                self.trouble = f"{self.folder} has no {CONFIG} yet" if self.folder.is_dir() else ""
+                self.trouble = ""
             return
         except Refusal as refusal:
             self.complete, self.trouble = True, str(refusal)
@@ -311,6 +311,8 @@ class FollowedRun:
 
     def _take_windows(self, lines: list[bytes]) -> None:
         rows = json.loads(b"[" + b",".join(lines) + b"]")
+        if len(rows) != len(lines):
+            raise Refusal("it is not one JSON object")
         known, sizes = self._rows, [len(row["context"]) for row in rows]
         first = rows[0]["window"] if not known.sizes.length else known.first
         following = first + known.sizes.length
@@ -421,7 +423,9 @@ class FollowedRun:
         return self._rows.frontier.length if self._config.get("has_frontier") else self._rows.sizes.length
 
     def record(self) -> RunRecord:
-        """The run as reports see it; of the windows that are whole."""
+        """The run as reports see it, of the windows that are whole; refuse a folder without records."""
+        if not self._config:
+            raise Refusal(self.trouble or f"{self.folder} holds no records yet")
         if self._record is not None and self._record[0] == self.version:
             return self._record[1]
         windows = self._windows()

@@ -1,0 +1,219 @@
+"""The overview: rows from the ends of files, runs found below folders, campaigns, alerts, memory."""
+
+import json
+import shutil
+import time
+
+import numpy as np
+import pytest
+
+from scout_rl import rules
+from scout_rl.report.measure.metrics import auc
+from scout_rl.watch import find, watcher
+from scout_rl.watch.watcher import Watcher
+from tests.report.planted import config, curve, write_compact
+from tests.watch.planted import GrowingRun, campaign, damaged
+
+
+def looked(*roots, spare=60.0):
+    watching = Watcher(roots)
+    watching.look(spare=spare)
+    return watching
+
+
+def row_of(watching, name):
+    (row,) = [row.value for row in watching.rows.values() if row.value["name"] == name]
+    return row
+
+
+def test_the_row_of_a_run_that_trains(tmp_path):
+    run = GrowingRun(tmp_path / "runs" / "a", setting="door", budget=100).play(45)
+    watching = looked(tmp_path / "runs", spare=0.0)
+    row = row_of(watching, "a")
+    assert (row["setting"], row["rule"], row["label"], row["seed"]) == ("door", "ability", "ability", 40)
+    assert (row["windows"], row["budget"], row["state"], row["kind"]) == (45, 100, "training", "folder")
+    assert row["seconds_per_window"] == 0.5  # the median: evaluations and the first window take longer
+    assert row["seconds_left"] == 55 * 0.5
+    last = json.loads((run.folder / "evaluations.jsonl").read_text().splitlines()[-1])
+    assert (row["evaluated_at"], row["groups"]) == (40, last["groups"])
+    assert row["worst"] == {"group": "hard", "success": last["groups"]["hard"]}
+    moves = [json.loads(line) for line in (run.folder / "events.jsonl").read_text().splitlines()]
+    if moves[-1]["window"] >= 40:
+        assert row["event"]["window"] == moves[-1]["window"]
+        assert row["event"]["text"].startswith(f"Context {moves[-1]['context']} ")
+    before = row["stamp"]
+    run.play(1)
+    watching.look()
+    assert row_of(watching, "a")["windows"] == 46
+    assert row_of(watching, "a")["stamp"] != before
+
+
+def test_only_changed_rows_are_told(tmp_path):
+    runs = [GrowingRun(tmp_path / name, seed=41 + i).play(5) for i, name in enumerate("abc")]
+    watching = looked(tmp_path)
+    seen = watching.number
+    watching.look()
+    assert watching.changes(seen) is None
+    runs[1].play(1)
+    watching.look()
+    told = watching.changes(seen)
+    assert [row["name"] for row in told["rows"]] == ["b"]
+    assert told["gone"] == []
+
+
+def test_states(tmp_path, monkeypatch):
+    finished = GrowingRun(tmp_path / "finished", budget=40).play(40)
+    GrowingRun(tmp_path / "loop", kind="log_dir", name="mine").play(3)
+    begun = GrowingRun(tmp_path / "begun")
+    (begun.folder / "config.json").unlink()  # the ladder is being built
+    watching = looked(tmp_path)
+    assert row_of(watching, "finished")["state"] == "finished"
+    assert row_of(watching, "begun")["state"] == "starting"
+    assert row_of(watching, "begun")["trouble"] == ""
+    loop = row_of(watching, "loop")
+    assert (loop["state"], loop["kind"], loop["label"], loop["budget"]) == ("training", "log_dir", "mine", None)
+    assert loop["seconds_per_window"] >= 0
+    later = time.time() + 3600
+    monkeypatch.setattr(watcher.time, "time", lambda: later)
+    watching.look()
+    assert row_of(watching, "loop")["state"] == "stopped"
+    assert row_of(watching, "finished")["state"] == "finished"
+    shutil.rmtree(finished.folder)
+    watching.look()
+    row = row_of(watching, "finished")
+    assert (row["state"], row["windows"]) == ("deleted", 40)
+    assert row["trouble"] == f"{finished.folder} was deleted: what was read before is shown"
+    seen = watching.number
+    later += 2 * watcher.KEPT
+    watching.look()
+    key = row["id"]
+    assert watching.changes(seen)["gone"] == [key]
+    assert key not in watching.rows
+
+
+def test_damage_is_named_in_the_row(tmp_path):
+    damaged(tmp_path / "damaged")
+    GrowingRun(tmp_path / "config").play(3)
+    (tmp_path / "config" / "run.json").write_text("{")
+    GrowingRun(tmp_path / "nested").play(3)
+    (tmp_path / "nested" / "run.json").write_text("[" * 200_000)
+    watching = looked(tmp_path)
+    watching.look()
+    for name, sentence in (
+        ("damaged", "windows.jsonl is damaged at row 31"),
+        ("config", "run.json is damaged"),
+        ("nested", "run.json is damaged: it is nested too deeply"),
+    ):
+        row = row_of(watching, name)
+        assert row["state"] == "damaged"
+        assert sentence in row["trouble"]
+    assert row_of(watching, "damaged")["windows"] == 60
+
+
+def test_runs_are_found_and_other_folders_are_not(tmp_path):
+    GrowingRun(tmp_path / "deep" / "er" / "run").play(1)
+    GrowingRun(tmp_path / "deep" / "loop", kind="log_dir")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text('{"hidden_size": 768}')
+    (tmp_path / ".hidden" / "x").mkdir(parents=True)
+    shutil.copytree(tmp_path / "deep" / "er" / "run", tmp_path / ".hidden" / "x" / "run")
+    outside = GrowingRun(tmp_path.parent / f"{tmp_path.name}-outside").play(1)
+    (tmp_path / "link").symlink_to(outside.folder)
+    watching = looked(tmp_path)
+    assert sorted(row.value["name"] for row in watching.rows.values()) == ["deep/er/run", "deep/loop"]
+    assert looked(tmp_path / "link").rows  # a link that the user names is followed
+    assert looked(tmp_path / "model", tmp_path / "nothing").troubles == [
+        f"{tmp_path / 'model'} holds no run yet",
+        f"{tmp_path / 'nothing'} does not exist",
+    ]
+    GrowingRun(tmp_path / "later").play(1)
+    watching._searched = float("-inf")
+    watching.look()
+    assert row_of(watching, "later")["windows"] == 1
+
+
+def test_a_search_ends(tmp_path, monkeypatch):
+    for i in range(30):
+        (tmp_path / f"{i}").mkdir()
+    monkeypatch.setattr(find, "MOST_FOLDERS", 10)
+    assert "only the first 10 folders were searched" in looked(tmp_path).troubles[-1]
+
+
+def test_compact_records_are_shown_too(tmp_path):
+    at = range(0, 121, 20)
+    write_compact(tmp_path / "r.npz", config(windows=120), {"all": curve(80, at=at)}, held_out=10)
+    (tmp_path / "other.npz").write_bytes(b"no archive")
+    watching = looked(tmp_path)
+    (row,) = [row.value for row in watching.rows.values()]
+    assert (row["name"], row["kind"], row["state"], row["windows"]) == ("r.npz", "compact", "finished", 120)
+    assert row["worst"] == {"group": "all", "success": 1.0}
+    assert watching.heat(row["id"], 240, 0)["columns"] == 120
+    assert watching.shares(row["id"], 64)["teaching"]["complete"]
+    assert watching.time_spent(row["id"], 64)["source"] in ("", "file times")
+
+
+def test_alerts_are_read_in_the_spare_time_and_stay_current(tmp_path):
+    run = GrowingRun(tmp_path / "bad", rule=rules.Scout(n_min=5)).play(120, lambda cells, w: np.zeros(16, bool))
+    watching = Watcher([tmp_path])
+    watching.look(spare=0.0)
+    row = row_of(watching, "bad")
+    assert (row["alerts"], row["alerts_at"]) == ([], None)
+    watching.look(spare=5.0)
+    row = row_of(watching, "bad")
+    assert [alert["kind"] for alert in row["alerts"]] == ["hopeless at the easiest"]
+    assert row["alerts_at"] == 120
+    run.play(60, lambda cells, w: np.ones(16, bool))
+    watching.look(spare=5.0)
+    row = row_of(watching, "bad")
+    assert (row["alerts"], row["alerts_at"]) == ([], 180)
+
+
+def test_memory_is_bounded_and_a_dropped_run_is_read_again(tmp_path):
+    runs = [GrowingRun(tmp_path / str(i), seed=40 + i, n_contexts=200).play(40) for i in range(6)]
+    one = looked(runs[0].folder).memory
+    watching = Watcher([tmp_path], memory=2 * one)
+    watching.look(spare=60.0)
+    keys = list(watching.rows)
+    for key in keys * 2:
+        watching.heat(key, 64, 0)
+        watching.shares(key, 64)
+        assert watching.memory <= 2 * one
+    assert len(watching._opened) == len(watching._replays) == 2
+    assert {watching.heat(key, 64, 0)["windows"] for key in keys} == {40}
+
+
+def test_a_campaigns_table(tmp_path):
+    campaign(tmp_path / "runs")
+    (tmp_path / "runs/.campaign/planted/scout/42.failures.json").write_text('[{"error": 3}]')
+    watching = looked(tmp_path)
+    (line,) = watching.overview()["campaigns"]
+    assert (line["name"], line["runs"], line["failed"]) == ("runs", 4, 1)
+    table = watching.campaign(line["id"])
+    cells = {(cell["rule"], cell["seed"]): cell for cell in table["cells"]}
+    assert cells["ability", "41"]["state"] == "failed"
+    assert (cells["ability", "41"]["times"], cells["ability", "41"]["error"]) == (3, "failure 3: out of memory")
+    assert (cells["scout", "41"]["state"], cells["scout", "41"]["id"]) == ("waiting", None)
+    assert cells["ability", "40"]["state"] == "training"
+    assert table["counts"] == {"training": 2, "failed": 1, "waiting": 1}
+    assert "42.failures.json is damaged" in table["troubles"][0]
+
+
+def test_runs_are_compared_seed_by_seed(tmp_path):
+    at, rng = np.arange(0, 121, 20), range(0, 121, 20)
+    for rule, seed, reach in (("ability", 40, 40), ("scout", 40, 80), ("ability", 41, 60), ("scout", 41, 120)):
+        name = tmp_path / f"{rule}-{seed}.npz"
+        groups = {"easy": curve(reach, at=rng), "hard": curve(reach, at=rng, final=0.5)}
+        write_compact(name, config(rule=rule, seed=seed, windows=120), groups, held_out=200)
+    watching = looked(tmp_path)
+    by_name = {row.value["name"].removesuffix(".npz"): key for key, row in watching.rows.items()}
+    told = watching.compare([by_name[name] for name in ("ability-40", "scout-40", "ability-41", "scout-41")])
+    assert told["common"] == [0, 120]
+    expected = {r: auc(at, curve(r, at=rng, final=0.5), (0, 120)) for r in (40, 60, 80, 120)}
+    (pair, other) = told["pairs"]
+    assert (pair["seed"], other["seed"]) == (40, 41)
+    assert [run["worst_auc"] for run in pair["runs"]] == pytest.approx([expected[40], expected[80]], abs=0.02)
+    (difference,) = told["differences"]
+    assert (difference["a"], difference["b"], difference["seeds"]) == ("ability", "scout", [40, 41])
+    values = [expected[40] - expected[80], expected[60] - expected[120]]
+    assert difference["worst_auc"] == pytest.approx(values, abs=0.02)
+    assert difference["median"] == pytest.approx(np.median(values), abs=0.02)
