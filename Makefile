@@ -31,9 +31,10 @@ results: setup
 	$(BIN)/python -m scout_rl.bench.reproduction.one_rule results-one-rule docs/one-rule.md
 	$(BIN)/python -m scout_rl.bench.reproduction.results docs docs/results.md results results-one-rule
 
-# The pictures of the front page, from the committed records and one layout of the bank.
+# The pictures of the front page and of the watch page, from the committed records and one layout of the bank.
 pictures: setup
 	$(BIN)/python -m benchmarks.pictures
+	$(BIN)/python -m tests.watch.pictures
 
 .venv/bin/pip:
 	$(PYTHON) -c 'import sys; sys.exit("SCOUT needs Python 3.11 to 3.13, this is " + sys.version.split()[0]) if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'

@@ -1,5 +1,6 @@
 """The watch page in a real browser, over the real command: it updates, answers mouse and keys, and breaks nowhere."""
 
+import itertools
 import re
 import subprocess
 import sys
@@ -18,6 +19,7 @@ pytest.importorskip("starlette", reason="needs the extra watch")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt install chromium")
 
 SRC = Path(__file__).parents[2] / "src/scout_rl"
+IMAGES = Path(__file__).parents[2] / "docs/images"
 FILES = [*sorted((SRC / "watch/page").iterdir()), SRC / "report/show/draw.js", SRC / "report/show/look.css"]
 EVIL = "<script>alert(1)</script>"
 
@@ -440,3 +442,30 @@ def test_ten_thousand_contexts_stay_usable(browser, tmp_path):
         assert browser.errors == []
     finally:
         page.leave()
+
+
+def test_the_pictures_of_the_page_are_small():
+    sizes = [(IMAGES / name).stat().st_size for name in ("watch.gif", "watch-compare.png")]
+    assert min(sizes) > 20_000
+    assert sum(sizes) < 300_000
+
+
+@needs_chromium
+@pytest.mark.slow
+def test_the_pictures_are_made_from_a_real_run(tmp_path, monkeypatch):
+    """Every frame of the moving picture is another state of the run, and the last is its end."""
+    image = pytest.importorskip("PIL.Image")
+    from tests.watch import pictures
+
+    monkeypatch.chdir(IMAGES.parents[1])
+    pictures.take(tmp_path)
+    with image.open(tmp_path / "watch.gif") as moving:
+        assert moving.n_frames == len(pictures.WINDOWS)
+        frames = []
+        for frame in range(moving.n_frames):
+            moving.seek(frame)
+            frames.append(np.asarray(moving.convert("RGB")).astype(int))
+    maps = [frame[480:900, 80:960] for frame in frames[1:] + frames[:1]]
+    yellow = [float((np.abs(part - STOPS[-1]).max(axis=2) < 12).mean()) for part in maps]
+    assert yellow[0] > 0.9 > 0.5 > yellow[-1]
+    assert all(before >= after - 0.02 for before, after in itertools.pairwise(yellow))

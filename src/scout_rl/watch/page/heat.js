@@ -132,7 +132,7 @@ export class HeatCard {
     if (rows.length) this.map.draw({
       contexts, windows: windows - first, cols: columns.cols, width, grid: grids[name], levels, group: this.order.value === "group" ? group : null,
       scale: name === "frontier" ? 1 : (levels - 1) / UNIT, mark: 1, retreats: name === "frontier" && rows.length <= 2000 ? (x) => columns.retreats(x) : null,
-    }, rows, clamp(rows.length * 5, 160, 560));
+    }, rows, clamp(rows.length * 4, 160, 440));
     this.nameGroups(rows);
     this.axis.replaceChildren(...windowAxis(first, windows).map(([, words]) => element("span", { textContent: words })));
     this.levels.legend(this.legend, levels, ...(name === "frontier" ? [[RETREAT, "retreat"]] : []));

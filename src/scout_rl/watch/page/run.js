@@ -47,7 +47,7 @@ export class RunView {
       element("div", { className: "status" }, this.state, this.bar.element, this.done), this.trouble, this.alertCard,
       element("div", { className: "tiles lead" }, ...Object.values(this.tiles).map((each) => each.box)),
       this.heat.element, learning, this.pair, this.timeCard,
-      element("section", {}, element("details", {}, element("summary", { textContent: "Config and versions of this run" }), this.config)));
+      element("section", {}, element("details", {}, element("summary", { textContent: "Folder, config and versions of this run" }), this.config)));
   }
 
   concerns(changed) { return changed.includes(this.id); }
@@ -58,7 +58,7 @@ export class RunView {
       this.meta = await get(`runs/${this.id}`);
       rows.set(this.id, this.meta.row);
       this.level = new Levels(this.meta.level);
-      text(this.config, JSON.stringify({ config: this.meta.config, versions: this.meta.versions, ran_on: this.meta.ran_on }, null, 1));
+      text(this.config, JSON.stringify({ folder: this.meta.row.folder, config: this.meta.config, versions: this.meta.versions, ran_on: this.meta.ran_on }, null, 1));
     }
     const now = rows.get(this.id);
     this.showRow(now);
@@ -90,7 +90,7 @@ export class RunView {
   showRow(row) {
     this.title = `${row.name} · scout watch`;
     text(this.heading, row.name);
-    text(this.what, `${about(row)}; ${plural(row.contexts, "context")}, ${plural(row.levels, "level")}. ${row.folder}`);
+    text(this.what, `${about(row)}; ${plural(row.contexts, "context")}, ${plural(row.levels, "level")}.`);
     this.state.replaceChildren(state(row.state));
     this.bar.set(row.budget ? row.windows / row.budget : null);
     const pace = row.seconds_per_window ? `${duration(row.seconds_per_window)} per window` : "";
