@@ -55,7 +55,8 @@ def watch(
     if tui:
         show(watcher)
         return 0
-    import starlette  # noqa: F401  # missing, it is named before anything is read
+    import starlette  # noqa: F401  # missing, they are named before anything is read
+    import uvicorn  # noqa: F401
 
     from scout_rl.watch.guard import is_loopback
     from scout_rl.watch.server import address, application, bind, make_token, serve
