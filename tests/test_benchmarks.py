@@ -61,6 +61,10 @@ SHORT = {
     "pictures": ["--only", "solved", "--out", "{out}"],
     "scenarios": ["--scenario", "homogeneous", "--rule", "target", "--seeds", "1", "--workers", "1"],
     "training": ["--rounds", "1", "--updates", "1"],
+    "watch": [
+        *("--runs", "3", "--windows", "40", "--contexts", "10", "--large", "30"),
+        *("--blocks", "1", "--block", "3", "--rounds", "2"),
+    ],
     "window_length": ["results/doorkey-limited", "scout", "random"],
     "window_size": [
         "--bank",

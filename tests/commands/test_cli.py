@@ -258,7 +258,7 @@ def test_every_flag_of_train_with_one_value_is_known():
     names = {"ladder_from": "from", "ladder_fallback": "fallback"}
     arguments = inspect.signature(train.train_command(["train", "--help"])).parameters
     flags = {f"--{names.get(name, name).replace('_', '-')}" for name in arguments} - {"--setting"}
-    assert flags - {"--constants", "--learner"} == train.ONE_VALUE
+    assert flags - {"--constants", "--learner", "--watch"} == train.ONE_VALUE
 
 
 @pytest.mark.parametrize(("code", "refused"), [(errno.ENOSPC, True), (errno.EROFS, True), (errno.ENOENT, False)])

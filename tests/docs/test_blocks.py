@@ -28,7 +28,7 @@ CUT = {
     "ladder": ["--contexts", "0"],
 }
 """Options that keep a command short; those that the page gives itself stay."""
-READERS = ("report", "diagnose", "picture")
+READERS = ("report", "diagnose", "picture", "watch")
 """Commands that read runs: where the page made none, a planted one stands there."""
 RECORDS = [f"results/doorkey-limited/{rule}/100.npz" for rule in ("scout", "random", "target")]
 """Those that pages name, and something to compare with: all of `results` takes a minute to report."""
@@ -39,6 +39,7 @@ NOT_TRIED = {
     "git": "changes the checkout",
     "sbatch": "needs SLURM",
     "tensorboard": "serves until it is stopped",
+    "ssh": "needs another machine",
 }
 
 
@@ -138,6 +139,9 @@ class Reader:
 
     def scout(self, words, where, whole):
         words = [re.sub(r"^\$[A-Z_]+$", "1", word) for word in words]  # what a scheduler fills in
+        if words[0] == "watch" and "--tui" not in words:  # serves until it is stopped
+            self.parse(words, where)
+            return
         if words[0] in EXPENSIVE and not whole and "--dry-run" not in words and words[1:2] != ["status"]:
             self.parse(words, where)
             return

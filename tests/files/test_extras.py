@@ -29,6 +29,8 @@ VERIFY = "from scout_rl import verify_codec; verify_codec('CartPole-v1')"
         (SCOUT, ["train", "doorkey"], "optax", "jax"),
         (SCOUT, ["ladder", "doorkey"], "minigrid", "minigrid"),
         (SCOUT, ["ladder", "fetch-air"], "mujoco", "mujoco"),
+        (SCOUT, ["watch", "log_dir"], "starlette", "watch"),
+        (SCOUT, ["watch", "log_dir"], "uvicorn", "watch"),
         (SCOUT, ["demo"], "jax", "demo"),
         (SCOUT, ["demo"], "rich", "demo"),
         (SCOUT, ["verify-codec", "CartPole-v1"], "gymnasium", "gymnasium"),

@@ -3,6 +3,7 @@
 import inspect
 import textwrap
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,6 +16,7 @@ from scout_rl.bench.run.sinks import Sink, Track, open_sink
 from scout_rl.bench.settings.settings import SETTINGS, setting
 from scout_rl.commands.bars import progress_bar
 from scout_rl.commands.next_step import say_next
+from scout_rl.commands.watch import beside
 from scout_rl.files.atomic import UNWRITABLE
 from scout_rl.files.refusal import Refusal
 
@@ -74,6 +76,7 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
         learner: learner_class = usual,  # type: ignore[valid-type]
         track: Track = "none",
         out: Path = Path("runs"),
+        watch: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     ) -> int:
         """Train one run.
 
@@ -95,6 +98,7 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
             learner: The learner's constants.
             track: Also log to TensorBoard, or to W&B or trackio where installed.
             out: Folder of runs; this one goes to OUT/SETTING/RULE/SEED (and whatever is not the default).
+            watch: Open a live page beside the run, as scout watch does.
         """
         from scout_rl.bench.run.config import FILLED, RunConfig
         from scout_rl.bench.run.path import run_name
@@ -123,7 +127,9 @@ def train_command(arguments: list[str]) -> Callable[..., int]:
             constants=changed,
             learner=dict(vars(learner)),
         )
-        return run(config, out / run_name(config), track)
+        path = out / run_name(config)
+        with beside(path) if watch else nullcontext():
+            return run(config, path, track)
 
     train.__doc__ = inspect.cleandoc(train.__doc__ or "").replace("one run.", _about(key, algorithm_key), 1)
     return train

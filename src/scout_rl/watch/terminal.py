@@ -102,7 +102,9 @@ def say_alerts(watcher: Watcher, console: Console | None = None) -> None:
     if not told:
         console.print("no alerts")
     if unread:
-        console.print(f"{unread} runs were not read to the end yet: their alerts are not known")
+        console.print(
+            f"not read to the end yet, so without alerts: {unread} of {len(watcher.rows)} runs", soft_wrap=True
+        )
 
 
 def clock(seconds: float | None) -> str:
