@@ -111,7 +111,8 @@ class Paces(NamedTuple):
             why = f"{differ}; it may be {len(parts)} paces, but the split is not clear enough: {split}"
         else:
             why = f"{differ}, and no split into two or three parts explains that"
-        lacking = f"; {self.left_out} others have too few outcomes" if self.left_out else ""
+        others = "1 other has" if self.left_out == 1 else f"{self.left_out} others have"
+        lacking = f"; {others} too few outcomes" if self.left_out else ""
         return f"{start}{why} ({sum(self.sizes)} contexts{lacking})."
 
 
