@@ -8,7 +8,15 @@ import pytest
 
 from scout_rl import rules
 from scout_rl.report.diagnose import BOTH, diagnose
-from scout_rl.report.measure.paces import bank_logits, best_split, count_paces, distance_needed, offsets, paces
+from scout_rl.report.measure.paces import (
+    bank_logits,
+    best_split,
+    count_paces,
+    distance_needed,
+    main_direction,
+    offsets,
+    paces,
+)
 from scout_rl.report.read.runs import load
 from scout_rl.simulate.model import Learner
 from scout_rl.simulate.scenarios import FIRST, SCENARIOS, Scenario, _rate
@@ -64,15 +72,23 @@ def many_paces():
         (SCENARIOS["large-bank"], 1),
         (SCENARIOS["conflict"], 2),
         (SCENARIOS["within-group"], 2),
+        (SCENARIOS["which-level"], 2),  # alike on average over the levels
         (many_paces, 0),
     ],
 )
 def test_learners_that_learn_from_what_they_draw(tmp_path, scenario, count, key):
-    """Where it fails: `conflict` under `ability`, which spreads the contexts of a kind so far that they seem many."""
     runs = (load(on_the_learner_model(tmp_path / str(seed), scenario(), rules.make(key), seed)) for seed in (400, 401))
-    verdicts = [paces(run).number for run in runs]
-    known_failure = scenario is SCENARIOS["conflict"] and key == "ability"
-    assert verdicts == [0 if known_failure else count] * 2
+    assert [paces(run).number for run in runs] == [count] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", ["conflict", "which-level"])
+def test_error_rate_under_ability(tmp_path, key):
+    """The rule trains each kind at levels of its own. Of seeds 500 to 535, 1 was wrong on `conflict`."""
+    scenario = SCENARIOS[key]()
+    seeds = range(500, 512)
+    runs = (load(on_the_learner_model(tmp_path / str(seed), scenario, rules.Ability(), seed)) for seed in seeds)
+    assert sum(paces(run).number == 2 for run in runs) >= len(seeds) - 1
 
 
 def test_an_offset_is_the_logit_that_was_planted(tmp_path):
@@ -82,11 +98,36 @@ def test_an_offset_is_the_logit_that_was_planted(tmp_path):
     def ready(context, level, window):
         return 1 / (1 + np.exp(-(planted[context] + level - 2)))
 
-    value, error, informed = offsets(load(play(tmp_path / "run", ready, rule=rules.Random(), windows=400)))
-    assert informed.all()
+    run = load(play(tmp_path / "run", ready, rule=rules.Random(), windows=400))
+    whole = offsets(run, bank_logits(run), np.ones((5, 1)), np.eye(1))
+    assert whole.informed.all()
+    value, error = whole.along(np.ones(1))
     off = value - planted
     assert value[1::2].mean() - value[::2].mean() == pytest.approx(2, abs=0.2)
     assert np.std(off / error) == pytest.approx(1, abs=0.3)
+
+
+def test_kinds_that_differ_in_which_level_is_hard(tmp_path):
+    """Half of the contexts are 2 logits ahead at levels 0 and 1 and as far behind at 3 and 4; the rest the reverse."""
+    lean = np.array([2.0, 2.0, 0.0, -2.0, -2.0])
+    side = np.where(np.arange(N) < 20, 1.0, -1.0)
+
+    def ready(context, level, window):
+        return 1 / (1 + np.exp(-side[context] * lean[level]))
+
+    run = load(play(tmp_path / "run", ready, rule=rules.Random(), windows=400))
+    by_level = offsets(run, bank_logits(run), np.eye(5), 0.6 ** np.abs(np.subtract.outer(range(5), range(5))))
+    assert np.abs(by_level.value - side[:, None] * lean).mean() < 0.8
+    direction = main_direction(by_level)
+    assert np.abs(direction).sum() == pytest.approx(1)
+    assert np.abs(direction) == pytest.approx(np.abs(lean) / 8, abs=0.06)
+    assert abs(np.sign(direction[[0, 1, 3, 4]]) @ [1, 1, -1, -1]) == 4
+    verdict = paces(run)
+    assert (verdict.number, verdict.sizes) == (2, (20, 20))
+    assert np.abs(np.array(verdict.profiles)[0] - np.array(verdict.profiles)[1]) == pytest.approx(
+        2 * abs(lean), abs=1.0
+    )
+    assert "logits from the bank at levels 0 to 4 (40 contexts)." in verdict.sentence
 
 
 def test_the_bank_is_what_the_rule_shows(tmp_path):

@@ -119,7 +119,7 @@ def test_how_long_one_seed_takes(tmp_path):
         written(tmp_path, 100, EARLY, seconds=6.0, setting="doorkey", ladder="solver", ran_on=CPU),
     ]
     table = durations_table([evaluated(block) for block in group(runs)])
-    assert table.header == ["setting", "condition", "runs", "windows", "minutes a seed", "seconds a window", "on"]
+    assert table.header == ["setting", "condition", "runs", "windows", "minutes per seed", "seconds per window", "on"]
     assert table.rows == [
         ["doorkey", "scout (solver ladder)", "1", "120", "0.1", "0.05", "A"],
         ["doorkey", "**1 condition**", "–", "–", "**0.1**", "–", "A"],

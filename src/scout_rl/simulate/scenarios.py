@@ -145,7 +145,7 @@ def large_bank() -> Scenario:
     skill, rate, kind = _joined(_contexts(300, *ALIKE, seed=8))
     return Scenario(
         key="large-bank",
-        about="300 contexts, 16 rollouts a window: a context is seen every 19 windows",
+        about="300 contexts, 16 rollouts per window: a context is seen every 19 windows",
         learner=Learner(skill=skill, rate=rate * 10, kind=kind),
         windows=1200,
         group_names=("all",),

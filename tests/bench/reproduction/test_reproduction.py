@@ -175,11 +175,11 @@ def test_the_headline_counts_a_claim_once_and_by_seeds(tmp_path):
     claims = sum(a.claimed for a in (answer(row, []) for row in rows()) if not a.row.again)
     run_config = page[page.index("So far:") : page.index("| verdict |")]
     # SCOUT's final, and the target start's final and area (0.75 beside 0.838 and 0.633): three claims in each setting
-    assert (
-        f"So far: {len(rows())} rows. {claims} claims of the paper: 6 reproduced, {claims - 6} not yet run."
-        in run_config
-    )
-    assert "0 on five or more, 3 on three or four, 3 on one or two." in run_config
+    assert f"So far: {len(rows())} rows, {claims} claims of the paper." in run_config
+    assert "On three seeds or more: 3 reproduced. First impressions, on one or two: 3 reproduced." in run_config
+    assert f"{claims - 6} are not yet run." in run_config
+    assert page.count("| **reproduced** |") == 3
+    assert page.count("| reproduced (first impression) |") == 3 + 2  # doorkey-limited's two
     assert "`doorkey-limited` asks 8 a second time, on 1 seed: 2 reproduced, 2 stronger, 4 not yet run" in run_config
     assert "`fetch-withingroup-push` asks 5 a second time: 5 not yet run (claims of `fetch-withingroup`)." in run_config
     for preset in ("paper", "paper-fast"):  # those of fetch-conflict; no row twice

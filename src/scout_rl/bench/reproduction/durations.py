@@ -42,7 +42,7 @@ def durations_table(blocks: Sequence[Block]) -> Table:
             each = f"{len(on_machine)} conditions" if len(on_machine) > 1 else "1 condition"
             rows.append([setting, f"**{each}**", MISSING, MISSING, f"**{total / 60:.1f}**", MISSING, letter])
     machine_notes = [f"{letter}: {machine}." for machine, letter in letters.items()]
-    header = ["setting", "condition", "runs", "windows", "minutes a seed", "seconds a window", "on"]
+    header = ["setting", "condition", "runs", "windows", "minutes per seed", "seconds per window", "on"]
     return Table(TITLE, header, rows, ["  \n".join([NOTE, *machine_notes])])
 
 

@@ -10,7 +10,9 @@ from scout_rl.bench.reproduction.paper import PAPER_SETTING
 from scout_rl.bench.reproduction.verdicts import Answer
 from scout_rl.report.measure.tables import Table, untitled
 
-SEEDS = {"five or more": 5, "three or four": 3, "one or two": 1}
+ENOUGH = 3
+"""Seeds below which a verdict is a first impression."""
+SEEDS = {"five or more": 5, "three or four": ENOUGH, "one or two": 1}
 """Columns by the number of seeds: name -> the least number."""
 
 
@@ -18,10 +20,11 @@ def headline(answers: Sequence[Answer]) -> str:
     """Sentences and a table. A claim that is tested again with another setting or learner counts once."""
     first = [a for a in answers if not a.row.again]
     claims = [a for a in first if a.claimed]
-    reproduced = Counter(_seeds(a) for a in claims if a.verdict == "reproduced")
-    rest = ", ".join(f"{reproduced[few]} on {few}" for few in SEEDS)
-    sentences = [f"So far: {len(answers)} rows. {len(claims)} claims of the paper: {_counts(claims)}."]
-    sentences += [f"Of the reproduced, by the number of seeds that they rest on: {rest}."]
+    firm = [a for a in claims if a.seeds >= ENOUGH]
+    few = [a for a in claims if 0 < a.seeds < ENOUGH]
+    sentences = [f"So far: {len(answers)} rows, {len(claims)} claims of the paper."]
+    sentences += [f"On three seeds or more: {_counts(firm)}. First impressions, on one or two: {_counts(few)}."]
+    sentences += [f"{missing} are not yet run."] if (missing := len(claims) - len(firm) - len(few)) else []
     sentences += [f"{len(first) - len(claims)} rows ask about conditions that the paper says nothing about."]
     sentences += [
         f"`{ours}` asks {_again([a for a in answers if a.row.setting == ours])} (claims of `{theirs}`)."
@@ -58,4 +61,4 @@ def _seeds(a: Answer) -> str:
 
 def _counts(answers: Sequence[Answer]) -> str:
     count = Counter(a.verdict for a in answers)
-    return ", ".join(f"{count[v]} {v}" for v in VERDICTS if count[v])
+    return ", ".join(f"{count[v]} {v}" for v in VERDICTS if count[v]) or "none"

@@ -47,8 +47,8 @@ by side, in order. *AUC*: of the worst group, over the windows that the table na
 the worst group reaches 0.9 and then stays above 0.8 twice. *Last {LAST}*: mean of the last {LAST} evaluations, each
 group. *Probes*: of the moves toward harder starts, how many were probes of a stall (antistall).
 """
-GATE = """`scout` with its own `n_min` of 15 outcomes a move, and with 5; beside them the fastest rule of the same table
-that waits for nobody."""
+GATE = """`scout` with its own `n_min` of 15 outcomes per move, and with 5; beside them the fastest rule of the same
+table that waits for nobody."""
 
 
 @dataclass(frozen=True)

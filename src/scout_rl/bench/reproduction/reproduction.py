@@ -15,7 +15,7 @@ from scout_rl.bench.reproduction import paper
 from scout_rl.bench.reproduction.catalogue import catalogue
 from scout_rl.bench.reproduction.durations import durations_table
 from scout_rl.bench.reproduction.glance import MARK, glance_table
-from scout_rl.bench.reproduction.headline import headline
+from scout_rl.bench.reproduction.headline import ENOUGH, headline
 from scout_rl.bench.reproduction.judging import LOSES, RULES, TIE, VERDICTS
 from scout_rl.bench.reproduction.marks import put_into
 from scout_rl.bench.reproduction.verdicts import SOLVED_SHARE, Answer, Row, answer, rows
@@ -46,12 +46,12 @@ INTRODUCTION = f"""# Reproduction
 What our records say, row by row, beside the paper. This page is generated: `make results` rebuilds it from `results/`
 alone, without any simulator, and no number or verdict on it is typed in.
 
-Seeds 100 to 105 are evaluation seeds; a verdict of fewer than five seeds is a first impression, not evidence. *Ours*:
-median over seeds for AUC (mean for `metaworld-conflict`), mean for final success; from three seeds on a 95% interval
-from {RESAMPLES:,} seed resamples. *Seeds solved*: the share that ends at {SOLVED} or above. *Difference*: SCOUT minus
-the rule, median over paired seeds (mean for seeds solved); for level counts, more levels minus fewer. *Paper's
-difference*: the one that it prints; ≈: the difference of its two numbers, where it prints none. Budgets, horizons and
-learners are ours ([settings](settings.md)), so compare differences, not areas.
+Seeds 100 to 105 are evaluation seeds. A verdict on fewer than three seeds is a first impression, not evidence, and its
+row says so. *Ours*: median over seeds for AUC (mean for `metaworld-conflict`), mean for final success; from three seeds
+on a 95% interval from {RESAMPLES:,} seed resamples. *Seeds solved*: the share that ends at {SOLVED} or above.
+*Difference*: SCOUT minus the rule, median over paired seeds (mean for seeds solved); for level counts, more levels
+minus fewer. *Paper's difference*: the one that it prints; ≈: the difference of its two numbers, where it prints none.
+Budgets, horizons and learners are ours ([settings](settings.md)), so compare differences, not areas.
 All settings in one table, and what it says: [results](results.md). What was found out about rows that differ from the
 paper: [disagreements](disagreements.md).
 
@@ -95,7 +95,7 @@ def _machines_known(runs: Sequence[Summary]) -> str:
 
 def _section(setting: str, answers: list[Answer], blocks: Sequence[Block], docs: Path) -> str:
     header = ["condition", "measure", "paper", "ours", "paper's difference", "our difference", "seeds", "windows"]
-    header += ["minutes a run", "machine", "verdict"]
+    header += ["minutes per run", "machine", "verdict"]
     text = titled(Table(setting, header, [_cells(a) for a in answers], _notes(answers)))
     picture = _picture(setting, blocks, docs)
     return text + (f"\n![{setting}: held-out success by windows]({picture})\n" if picture else "")
@@ -111,6 +111,8 @@ def _cells(a: Answer) -> list[str]:
     minutes = [run.about.seconds / 60 for run in a.runs if run.about.seconds]
     machine = ", ".join(sorted({run.about.machine for run in a.runs})) or MISSING
     verdict = f"**{a.verdict}**" if a.seeds and a.verdict in VERDICTS else a.verdict
+    if a.claimed and 0 < a.seeds < ENOUGH:
+        verdict = f"{a.verdict} (first impression)"
     return [
         _name(row),
         _measure(row) + (" (secondary)" if paper.secondary(row.setting, row.metric) else ""),

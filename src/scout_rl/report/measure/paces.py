@@ -1,14 +1,19 @@
 """Whether a bank has one pace, a few or many: the view of the model behind the rule `ability`.
 
 Every record holds cells and outcomes, whichever rule drew the cells. They are replayed through the rule, window by
-window; ``g[l]`` is then what the whole bank shows at a level at that time. A context's **offset** is the one number,
-in logits, that added to ``g`` explains its outcomes best: positive for contexts ahead of the bank. It is a maximum a
-posteriori estimate with a wide prior, and its error follows from the information in its outcomes. The filter's own
-offset ``d`` is not used: it remembers the last few outcomes only, and its errors are those of a moment.
+window; ``g[l]`` is then what the whole bank shows at a level at that time. A context's **offset** is what, in logits,
+added to ``g`` explains its outcomes best: positive for contexts ahead of the bank. It is a maximum a posteriori
+estimate with a wide prior, and its error follows from the information in its outcomes. The filter's own offset ``d`` is
+not used: it remembers the last few outcomes only, and its errors are those of a moment.
+
+Contexts are compared in two views. In the first, a context has one offset for all levels. In the second it has one
+per level, and contexts are compared along the direction in which these profiles differ most. The second sees kinds that
+differ in *which* level is hard, and kinds whose difference a rule hides by training each at levels of its own. It is
+less precise, and its direction is chosen with the answer in sight, so it must show a clearer split.
 
 A few paces are a split of the sorted offsets at wide gaps, into two or three parts so far apart that a smooth spread
-seldom looks like it (`distance_needed`). Without one, the spread of the offsets beyond their errors decides: up to
-`SPREAD` it is one pace, above that many. The few contexts that are furthest off decide nothing.
+seldom looks like it (`distance_needed`). Without one, the spread of the first view's offsets beyond their errors
+decides: up to `SPREAD` it is one pace, above that many. The few contexts that are furthest off decide nothing.
 """
 
 from __future__ import annotations
@@ -35,6 +40,10 @@ MARGIN = 0.6
 """How much further apart than in a uniform spread a few paces are, in s.d. within one."""
 PRIOR = 3.0
 """S.d. of the offsets' prior: keeps a context that always fails finite."""
+ALONG = 0.6
+"""Correlation of the prior between the offsets of neighbouring levels, as in the rule."""
+CHOSEN = 0.5
+"""How much further apart the parts must be in the second view, in s.d. within one."""
 INFORMED = 2.0
 """Information that a context's outcomes must hold: about eight outcomes of even chance. Others are left out."""
 FEWEST = 4
@@ -44,12 +53,19 @@ WIDEST = 40
 
 
 class Offsets(NamedTuple):
-    """Per context ``[contexts]``, in logits."""
+    """What was estimated of every context, in logits: one number, or one per level."""
 
     value: Floats
-    error: Floats
+    """``[contexts, numbers]``."""
+    covariance: Floats
+    """``[contexts, numbers, numbers]``: of the errors."""
     informed: NDArray[np.bool_]
-    """Whether its outcomes hold enough information."""
+    """``[contexts]``: whether its outcomes hold enough information."""
+
+    def along(self, direction: Floats) -> tuple[Floats, Floats]:
+        """Value and error of the informed contexts along a direction, ``[informed contexts]`` each."""
+        variance = np.einsum("k,xkm,m->x", direction, self.covariance[self.informed], direction)
+        return self.value[self.informed] @ direction, np.sqrt(variance)
 
 
 class Paces(NamedTuple):
@@ -70,6 +86,8 @@ class Paces(NamedTuple):
     """S.d. between contexts of one pace beyond the error."""
     left_out: int
     """Contexts without enough outcomes."""
+    profiles: tuple[tuple[float, ...], ...] = ()
+    """The mean offset of every pace per level, where only the view by levels shows a few; else empty."""
 
     @property
     def sentence(self) -> str:
@@ -81,7 +99,11 @@ class Paces(NamedTuple):
         pairs = zip(self.sizes, self.centres, strict=True)
         parts = [f"{n} contexts at {at:+.1f} ({1 / (1 + np.exp(-at)):.0%})" for n, at in pairs]
         split = f"{', '.join(parts)} logits from the bank (in brackets: success where the bank has 50%)"
-        if self.number == 1:
+        if self.profiles:
+            pairs_by_level = zip(self.sizes, self.profiles, strict=True)
+            by_level = [f"{n} contexts at {', '.join(f'{at:+.1f}' for at in profile)}" for n, profile in pairs_by_level]
+            why = f"{'; '.join(by_level)} logits from the bank at levels 0 to {len(self.profiles[0]) - 1}"
+        elif self.number == 1:
             why = f"{differ}, and up to {SPREAD} count as one"
         elif self.number:
             why = f"{split}; within one pace they differ by {self.within:.2f} logits {error}"
@@ -89,36 +111,68 @@ class Paces(NamedTuple):
             why = f"{differ}; it may be {len(parts)} paces, but the split is not clear enough: {split}"
         else:
             why = f"{differ}, and no split into two or three parts explains that"
-        lacking = f"; {self.left_out} others have too few outcomes" if self.left_out else ""
+        others = "1 other has" if self.left_out == 1 else f"{self.left_out} others have"
+        lacking = f"; {others} too few outcomes" if self.left_out else ""
         return f"{start}{why} ({sum(self.sizes)} contexts{lacking})."
 
 
 def paces(run: RunRecord) -> Paces | None:
     """Judge a run by its outcomes; None where too few contexts have enough of them."""
-    value, error, informed = offsets(run)
-    if informed.sum() <= FEWEST:
+    bank, n_levels = bank_logits(run), run.about.n_levels
+    whole = offsets(run, bank, np.ones((n_levels, 1)), np.eye(1))
+    if whole.informed.sum() <= FEWEST:
         return None
-    verdict = count_paces(value[informed], error[informed])
-    return verdict._replace(left_out=int((~informed).sum()))
+    left_out = int((~whole.informed).sum())
+    verdict = count_paces(*whole.along(np.ones(1)))
+    if verdict.number > 1:
+        return verdict._replace(left_out=left_out)
+    by_level = offsets(
+        run, bank, np.eye(n_levels), ALONG ** np.abs(np.subtract.outer(range(n_levels), range(n_levels)))
+    )
+    value, error = by_level.along(main_direction(by_level))
+    second = count_paces(value, error, CHOSEN)
+    if second.number > 1:
+        part = np.abs(value[:, None] - np.array(second.centres)).argmin(axis=1)
+        profiles = by_level.value[by_level.informed]
+        means = (profiles[part == k].mean(axis=0) for k in range(second.number))
+        verdict = second._replace(profiles=tuple(tuple(mean.tolist()) for mean in means))
+    return verdict._replace(left_out=left_out)
 
 
-def offsets(run: RunRecord) -> Offsets:
-    """Every context's offset from what the whole bank shows."""
-    context, success = run.rollouts.context, run.rollouts.success.astype(float)
-    n, bank = run.about.n_contexts, bank_logits(run)
+def offsets(run: RunRecord, bank: Floats, levels: Floats, prior: Floats) -> Offsets:
+    """Every context's offset from what the whole bank shows (`bank_logits`).
+
+    ``levels`` is ``[levels, numbers]``: what each number adds to each level. ``prior`` is their correlation.
+    """
+    n, n_levels = run.about.n_contexts, run.about.n_levels
+    cell = run.rollouts.context.astype(np.int64) * n_levels + run.rollouts.level
+    success = run.rollouts.success.astype(float)
 
     def sums(logit: Floats) -> tuple[Floats, Floats]:
         P = 1 / (1 + np.exp(-logit))
-        residual, information = np.bincount(context, success - P, n), np.bincount(context, P * (1 - P), n)
-        return residual.astype(float), information.astype(float)
+        residual, information = (
+            np.bincount(cell, success - P, n * n_levels),
+            np.bincount(cell, P * (1 - P), n * n_levels),
+        )
+        return residual.reshape(n, n_levels).astype(float), information.reshape(n, n_levels).astype(float)
 
-    _, at_the_bank = sums(bank)
-    value = np.zeros(n)
+    informed = sums(bank)[1].sum(axis=1) >= INFORMED
+    known = np.linalg.inv(PRIOR**2 * prior)
+    value = np.zeros((n, levels.shape[1]))
     for _ in range(30):  # Newton steps; the sum is concave, and a step of 1 at most cannot overshoot far
-        residual, information = sums(bank + value[context])
-        information = information + PRIOR**-2
-        value = value + np.clip((residual - value * PRIOR**-2) / information, -1, 1)
-    return Offsets(value, 1 / np.sqrt(information), at_the_bank >= INFORMED)
+        residual, information = sums(bank + (value @ levels.T).reshape(-1)[cell])
+        precision = known + np.einsum("lk,xl,lm->xkm", levels, information, levels)
+        step = np.linalg.solve(precision, (residual @ levels - value @ known)[..., None])[..., 0]
+        value = value + np.clip(step, -1, 1)
+    return Offsets(value, np.linalg.inv(precision), informed)
+
+
+def main_direction(profiles: Offsets) -> Floats:
+    """The direction over levels in which contexts differ most beyond their errors: weights whose sizes add up to 1."""
+    value, covariance = profiles.value[profiles.informed], profiles.covariance[profiles.informed]
+    _, directions = np.linalg.eigh(np.cov(value.T) - covariance.mean(axis=0))
+    direction = directions[:, -1] / np.abs(directions[:, -1]).sum()
+    return np.asarray(direction if direction.sum() >= 0 else -direction, np.float64)
 
 
 def bank_logits(run: RunRecord) -> Floats:
@@ -136,8 +190,11 @@ def bank_logits(run: RunRecord) -> Floats:
     return logits
 
 
-def count_paces(value: Floats, error: Floats) -> Paces:
-    """One pace, two, three, or many (0), from offsets and their errors."""
+def count_paces(value: Floats, error: Floats, further: float = 0.0) -> Paces:
+    """One pace, two, three, or many (0), from offsets and their errors.
+
+    A split must be ``further`` apart than `distance_needed`, in s.d. within its parts.
+    """
     kept = _without_few(value)
     ordered, noise = np.sort(value[kept]), float(np.mean(error[kept] ** 2))
     spread = _beyond(float(ordered.var(ddof=1)), noise)
@@ -148,7 +205,7 @@ def count_paces(value: Floats, error: Floats) -> Paces:
     distance, variance, parts = max(splits, key=lambda split: split[0])
     within, centres = _beyond(variance, noise), np.array([part.mean() for part in parts])
     apart = within <= SPREAD and len(parts) > 1 and np.diff(centres).min() >= NEXT
-    needed = distance_needed(len(ordered))
+    needed = distance_needed(len(ordered)) + further
     clear, nearly = distance >= needed, spread > SPREAD and distance >= needed - MARGIN
     if apart and (clear or nearly):
         nearest = np.abs(value[:, None] - centres).argmin(axis=1)
