@@ -56,7 +56,7 @@ export class ContextView {
     this.noEvent.hidden = Boolean(told.events.length);
     this.list.set(told.events);
     this.stamp = told.chance_complete ? now.stamp : null;
-    if (!told.chance_complete) setTimeout(() => this.element.isConnected && this.update().catch(() => {}), 400);
+    if (!told.chance_complete) setTimeout(() => this.element.isConnected && this.again(), 400);
   }
 
   showChances(told, row) {

@@ -11,7 +11,7 @@ export class RunView {
   title = "scout watch";
 
   constructor(route, id) {
-    Object.assign(this, { id, stamp: null, eventsShown: 12 });
+    Object.assign(this, { id, stamp: null, eventsShown: 12, rest: 0 });
     this.heading = element("h1", { tabIndex: -1 });
     this.what = element("p", { className: "soft" });
     this.state = element("span");
@@ -34,7 +34,7 @@ export class RunView {
       key: (event) => `${event.window} ${event.kind} ${event.context} ${event.to_level}`, make: (event) => makeEvent(event, this.id), step: 12, what: "events",
       more: async (shown) => { this.eventsShown = shown; await this.readEvents(); },
     });
-    this.pair = element("div", { className: "pair" }, this.stuckCard, this.eventCard);
+    this.pair = element("div", { className: "pair single" }, this.stuckCard, this.eventCard);
     this.timeTiles = { window: tile("per window"), rollouts: tile("rollouts per second"), steps: tile("steps per second"), total: tile("so far") };
     this.timeParts = element("div", { className: "parts", "aria-hidden": "true" });
     this.timeKey = element("div", { className: "legend parts-key" });
@@ -63,6 +63,8 @@ export class RunView {
     const now = rows.get(this.id);
     this.showRow(now);
     if (now.stamp === this.stamp) return;
+    const begun = performance.now();
+    if (begun < this.rest) return this.later(this.rest - begun);
     const base = `runs/${this.id}`;
     const [stuck, curves, shares, time] = await Promise.all([get(`${base}/stuck?limit=1000`), get(`${base}/curves`), get(`${base}/shares`), get(`${base}/time`), this.readEvents()]);
     await this.heat.update(this.level, stuck);
@@ -71,15 +73,14 @@ export class RunView {
     this.showStuck(stuck);
     this.showTime(time, now.state);
     this.showTiles(now, stuck, shares);
-    this.stamp = shares.teaching.complete ? now.stamp : null;
-    if (!shares.teaching.complete) setTimeout(() => this.element.isConnected && this.continueShares(now).catch(() => {}), 300);
+    this.stamp = shares.teaching.complete ? now.stamp : null; // the server replays a long run in portions
+    this.rest = performance.now() + (shares.teaching.complete ? 3 : 0.5) * (performance.now() - begun); // a large bank is asked for less often
+    if (!this.stamp) this.later(this.rest - performance.now());
   }
 
-  async continueShares(row) { // the server replays a long run in portions
-    const shares = await get(`runs/${this.id}/shares`);
-    this.showShares(shares);
-    if (shares.teaching.complete) this.stamp = row.stamp;
-    else if (this.element.isConnected) setTimeout(() => this.continueShares(row).catch(() => {}), 300);
+  later(milliseconds) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.element.isConnected && this.again(), milliseconds);
   }
 
   gone() {
@@ -153,12 +154,12 @@ export class RunView {
 
   showStuck(stuck) { // reason by reason, the most frequent first
     this.noStuck.hidden = Boolean(stuck.total);
-    this.pair.classList.toggle("single", !stuck.total);
+    if (stuck.total) this.pair.classList.remove("single"); // and it stays: no jumping back and forth
     text(this.noStuck, stuck.windows ? "No context is stuck." : "No window is closed yet.");
     const reasons = Object.entries(stuck.by_reason).sort(([, p], [, q]) => q - p);
     reconcile(this.stuck, reasons, ([reason]) => reason, ([reason]) => {
       const head = element("h3"), meaning = element("p", { className: "soft" }), list = element("ul", { className: "stuck" }), made = element("div", {}, head, meaning, list);
-      const contexts = new LongList(list, { key: (each) => each.context, make: (each) => this.makeStuck(each), update: (item, each) => item.show(each), step: 6, what: "contexts" });
+      const contexts = new LongList(list, { key: (each) => each.context, make: (each) => this.makeStuck(each), update: (item, each) => item.show(each), step: 5, what: "contexts" });
       made.show = (n, entries) => { text(head, `${reason[0].toUpperCase()}${reason.slice(1)}: ${plural(n, "context")}`); text(meaning, entries.length ? `${entries[0].meaning[0].toUpperCase()}${entries[0].meaning.slice(1)}.` : ""); contexts.set(entries); };
       return made;
     }, (made, [reason, n]) => made.show(n, stuck.contexts.filter((each) => each.reason === reason)));

@@ -1,5 +1,6 @@
 // The watch page: which view is shown, and what keeps it live. A view has `element`, `title`, `update()` after new records,
-// `redraw()` after a resize. The address after # says which view, so links lead into the page and the back button works.
+// `redraw()` after a resize, and `concerns(ids)` where not every changed run matters. The address after # says which view, so
+// links lead into the page and the back button works.
 import { element, whenResized } from "./draw.js";
 import { Campaign } from "./campaign.js";
 import { Compare } from "./compare.js";
@@ -42,6 +43,7 @@ async function go() {
   address = location.hash || "#/";
   const first = view === null;
   view = make(new Route(address));
+  view.again = refresh; // for a view that wants to be updated without news
   main.replaceChildren(view.element);
   document.title = view.title;
   const shown = view;
@@ -60,8 +62,11 @@ async function refresh() { // one update at a time; what changed meanwhile makes
       const shown = view;
       try {
         await shown.update();
+        shown.loaded = true;
+        shown.element.hidden = false;
         main.querySelector(".failure")?.remove();
       } catch (error) {
+        shown.element.hidden = !shown.loaded; // nothing was read yet: no empty frames
         if (shown === view) fail(error);
       }
       if (shown !== view) again = true;
