@@ -303,7 +303,7 @@ def test_a_damaged_run_and_a_campaign_say_what_is_wrong(page, browser):
     assert len(states) == 4
     assert {"failed", "waiting"} < set(states) <= {"failed", "waiting", "training", "stopped"}
     page.show("#/run/0123456789abcdef")
-    assert "there is no such run" in page.text("main")
+    assert "This could not be shown: there is no such run" in page.text("main")
     page.browser.errors[:] = [error for error in browser.errors if "404" not in error]  # the browser's own line
 
 

@@ -253,7 +253,7 @@ export class Chart {
     if (over) for (let k = placed.length - 1, limit = this.height - 12; k >= 0; k--, limit -= 15) placed[k].y = Math.min(placed[k].y, limit);
     const right = this.width - this.margin.right, fits = Math.max(3, Math.floor((this.margin.right - 18) / 6.4));
     return placed.flatMap(({ line, x, own, y }) => {
-      const edge = own === null || x > right - 0.15 * this.width ? right : x; // a line that ends early has its label there
+      const edge = own === null || line.x.length < 2 || x > right - 0.15 * this.width ? right : x; // a line that ends early has its label there
       const text = line.label.length > fits ? `${line.label.slice(0, fits - 1)}…` : line.label;
       const label = shape("text", { class: line.weight > 2.5 ? "label front" : "label", x: edge + 14, y: y + 4 }, text);
       if (text !== line.label) label.append(shape("title", {}, line.label));

@@ -60,7 +60,7 @@ export class ContextView {
   }
 
   showChances(told, row) {
-    text(this.source, told.chance_source ? `By ${told.chance_source}${told.chance_complete ? "" : "; the records are still being replayed"}. The bar is one standard error.` : "No chance is known.");
+    text(this.source, told.chance_source ? `By ${told.chance_source}${told.chance_complete ? "" : "; the records are still being replayed"}.${told.by_level.some((each) => each.low !== null) ? " The bar is one standard error." : ""}` : "No chance is known.");
     reconcile(this.chances.body, told.by_level, (each) => each.level, (each) => {
       const swatch = element("i", { className: "swatch" }), picture = element("span"), chance = element("b"), tried = element("span"), recent = element("span");
       swatch.style.background = this.level.css(each.level, row.levels);

@@ -79,6 +79,7 @@ export const SUCCESS = { y: [0, 1], ticks: [[0, "0%"], [0.5, "50%"], [1, "100%"]
 
 export function windowAxis(first, last) { // few numbers, no ticks
   const middle = first + Math.round((last - first) / 2);
+  if (last <= first) return [[first, `window ${count(first)}`]];
   return [[first, `window ${count(first)}`], ...(last - first > 3 ? [[middle, count(middle)]] : []), [last, count(last)]];
 }
 

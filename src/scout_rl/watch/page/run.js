@@ -112,7 +112,7 @@ export class RunView {
   }
 
   showCurves({ held_out: held, worst_group: worst, training, windows, first }, row) {
-    const names = Object.keys(held.groups), axis = { x: [first, windows], axis: windowAxis(first, windows) };
+    const names = Object.keys(held.groups), axis = { x: [first, Math.max(windows, first + 1)], axis: windowAxis(first, windows) };
     const value = (series, at) => (x) => { const i = at.indexOf(x); return i < 0 ? null : series[i]; };
     const last = names.map((name) => held.groups[name].at(-1)), alike = last.every((v) => v === last[0]), front = (name) => name === worst && !alike || names.length === 1;
     const lines = names.map((name, i) => ({ name, x: held.at, y: held.groups[name], ...lineStyle(i), weight: front(name) ? 2.8 : alike ? 2 : 1.5, quiet: !front(name) && !alike, label: `${name} ${percent(held.groups[name].at(-1))}` }));
@@ -132,7 +132,7 @@ export class RunView {
   showShares({ at, levels, teaching }) {
     const { first, windows, levels: n } = this.heat.columns;
     const known = at.map((x, i) => [x, levels[i]]).filter(([, shares]) => shares), xs = known.map(([x]) => x), last = known.length ? known.at(-1)[1] : [];
-    const axis = { x: [first, windows], axis: windowAxis(first, windows) };
+    const axis = { x: [first, Math.max(windows, first + 1)], axis: windowAxis(first, windows) };
     const sums = known.map(([, shares]) => shares.reduce((all, share) => [...all, all.at(-1) + share], [0]));
     const areas = [...Array(n).keys()].map((level) => ({ x: xs, low: sums.map((sum) => sum[level]), high: sums.map((sum) => sum[level + 1]), colour: this.level.css(level, n), label: last[level] >= 0.04 ? `level ${level}` : null, inside: last[level] >= 0.04 ? null : `level ${level}` }));
     this.charts.levels.draw(known.length ? { ...SUCCESS, ...axis, areas, words: (x) => { const i = xs.indexOf(x); return [`up to ${plural(x, "window")}`, ...known[i][1].map((share, level) => `level ${level}: ${percent(share)}`)]; } } : null,

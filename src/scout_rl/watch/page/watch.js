@@ -7,7 +7,7 @@ import { Compare } from "./compare.js";
 import { ContextView } from "./context.js";
 import { Overview } from "./overview.js";
 import { RunView } from "./run.js";
-import { Live, Refused, about, readOverview } from "./server.js";
+import { Live, Refused, about, readOverview, rows } from "./server.js";
 
 const main = document.getElementById("view"), connection = document.getElementById("connection");
 const scrolled = new Map(); // address -> how far down it was left
@@ -80,7 +80,7 @@ function fail(error) { // in a sentence, above what is still shown
   main.querySelector(".failure")?.remove();
   if (error instanceof TypeError && /fetch|network/i.test(error.message)) return; // the connection's own word says it
   if (!(error instanceof Refused)) console.error(error);
-  main.prepend(element("p", { className: "failure", role: "alert", textContent: `This could not be shown: ${error.message}` }));
+  main.prepend(element("p", { className: "failure", role: "alert", textContent: `This could not be shown: ${rows.get(view.id)?.trouble || error.message}` }));
 }
 
 function connected(state) {
