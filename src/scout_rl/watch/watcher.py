@@ -219,7 +219,7 @@ class Watcher:
         """The run's records, all that is on the disk."""
         return self._open(key, float("inf"))
 
-    def replay(self, key: str, run: FollowedRun | PackedRun, seconds: float = SLICE) -> Replay:
+    def replay(self, key: str, run: FollowedRun | PackedRun, seconds: float = SHORT_SLICE) -> Replay:
         """The run's replay, a slice further."""
         replay = self._replays.get(key)
         if replay is None or replay.generation != run.generation:
@@ -278,7 +278,7 @@ class Watcher:
     def shares(self, key: str, columns: int) -> dict[str, Any]:
         """Rollouts by level, cells that teach nothing."""
         run = self.opened(key)
-        return views.shares(run.record(), self.replay(key, run), columns)
+        return views.shares(run.record(), self.replay(key, run, SLICE), columns)
 
     def events(self, key: str, limit: int, skip: int, context: int | None) -> dict[str, Any]:
         """Moves and evaluations."""
@@ -287,7 +287,7 @@ class Watcher:
     def stuck(self, key: str, limit: int) -> dict[str, Any]:
         """Stuck contexts."""
         run = self.opened(key)
-        return views.stuck(run.record(), self._stuck_of(key, run), self.replay(key, run, SHORT_SLICE), limit)
+        return views.stuck(run.record(), self._stuck_of(key, run), self.replay(key, run), limit)
 
     def time_spent(self, key: str, columns: int) -> dict[str, Any]:
         """Where the time goes."""
@@ -298,8 +298,8 @@ class Watcher:
         run = self.opened(key)
         if not 0 <= x < run.record().about.n_contexts:
             return None
-        replay = self.replay(key, run, SHORT_SLICE)
-        return views.context(run, self._stuck_of(key, run), replay, x, columns, self.pictures(key, x))
+        stuck, replay = self._stuck_of(key, run), self.replay(key, run)
+        return views.context(run, stuck, replay, x, columns, self.pictures(key, x))
 
     def compare(self, keys: Sequence[str]) -> dict[str, Any]:
         """Several runs, paired by seed."""
