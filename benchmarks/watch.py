@@ -60,6 +60,11 @@ class Server:
             return json.load(answer)
 
     @property
+    def processor_seconds(self):
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    @property
     def megabytes(self):
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.split("VmRSS:")[1].split()[0]) / 1024
@@ -76,12 +81,12 @@ def opening(folder, runs):
     try:
         rows = server.get("/api/overview")["runs"]
         assert len(rows) == runs, len(rows)
-        overview = time.perf_counter() - begun
+        overview, used = time.perf_counter() - begun, server.processor_seconds
         key = rows[0]["id"]
         asked = time.perf_counter()
         for part in PARTS:
             server.get(f"/api/runs/{key}{part}")
-        one = time.perf_counter() - asked
+        one, one_used = time.perf_counter() - asked, server.processor_seconds - used
         answers = 1
         while not server.get(f"/api/runs/{key}/shares")["teaching"]["complete"]:
             answers += 1
@@ -91,6 +96,8 @@ def opening(folder, runs):
             server.get(f"/api/runs/{row['id']}/curves")
         return {
             "command_to_overview_s": overview,
+            "of_which_processor_s": used,
+            "one_run_processor_s": one_used,
             "one_run_all_parts_s": one,
             "its_replay_s": whole,
             "answers_for_the_replay": answers,

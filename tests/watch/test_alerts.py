@@ -130,13 +130,18 @@ class TestLevelsAlike:
     def test_nor_because_easy_contexts_train_at_the_harder_level(self):
         """Over all rollouts levels 1 and 2 succeed equally often; within a context they differ."""
 
-        def level(rng, window):
-            return rng.integers(1, 3, len(window))
-
-        def chance(x, at, w):
-            return np.where(x < 10, 0.5 + 0.25 * (at == 2), 0.3 + 0.25 * (at == 2))
-
-        assert not alike(played(chance, level=level, windows=2000))
+        rng = np.random.default_rng(1)
+        x = rng.integers(20, size=32_000)
+        at = np.where(rng.random(len(x)) < np.where(x < 10, 0.9, 0.1), 1, 2)
+        run = played(
+            lambda x, at, w: np.where(x < 10, 0.5, 0.2) + 0.25 * (at == 2),
+            level=lambda rng, window: at,
+            context=lambda rng, window: x,
+            windows=2000,
+        )
+        by_level = [run.rollouts.success[at == level].mean() for level in (1, 2)]
+        assert abs(by_level[0] - by_level[1]) < 0.03
+        assert not alike(run)
 
 
 def test_a_run_without_windows_has_no_alerts():

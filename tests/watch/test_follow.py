@@ -235,6 +235,19 @@ def test_a_folder_behind_a_link_is_not_read(tmp_path):
     assert disk.read_small(run.folder / "config.json")
 
 
+def test_a_file_that_was_replaced_by_one_with_the_same_end(tmp_path):
+    path, other = tmp_path / "table.jsonl", tmp_path / "other.jsonl"
+    end = b'{"window": 1, "text": "' + b"x" * 100 + b'"}\n'
+    path.write_bytes(b'{"window": 0}\n' + end)
+    other.write_bytes(b'{"window": 7}\n' + end)
+    file = FollowedFile(path)
+    file.accept(file.read()[1])
+    os.replace(other, path)
+    again, lines = file.read()
+    assert again
+    assert lines[0] == b'{"window": 7}\n'
+
+
 ROWS = [json.dumps({"window": w, "text": "x" * (w % 7)}).encode() + b"\n" for w in range(60)]
 
 

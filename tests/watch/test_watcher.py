@@ -113,6 +113,7 @@ def test_damage_is_named_in_the_row(tmp_path):
 def test_runs_are_found_and_other_folders_are_not(tmp_path):
     GrowingRun(tmp_path / "deep" / "er" / "run").play(1)
     GrowingRun(tmp_path / "deep" / "loop", kind="log_dir")
+    shutil.copytree(tmp_path / "deep" / "loop", tmp_path / "deep" / "er" / "run" / "checkpoints" / "copy")
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text('{"hidden_size": 768}')
     (tmp_path / ".hidden" / "x").mkdir(parents=True)
@@ -164,6 +165,8 @@ def test_alerts_are_read_in_the_spare_time_and_stay_current(tmp_path):
     assert row["alerts_at"] == 120
     run.play(60, lambda cells, w: np.ones(16, bool))
     watching.look(spare=5.0)
+    assert row_of(watching, "bad")["alerts_at"] == 120  # a growing run is read again after some seconds
+    watching.look(spare=5.0, again=0.0)
     row = row_of(watching, "bad")
     assert (row["alerts"], row["alerts_at"]) == ([], 180)
 

@@ -69,7 +69,7 @@ def watch(
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
         with contextlib.suppress(KeyboardInterrupt):
             serve(application(watcher, host, token), listening)
-    watcher.look(spare=AT_THE_END)
+    watcher.look(spare=AT_THE_END, again=0.0)
     say_alerts(watcher)
     return 0
 

@@ -87,7 +87,6 @@ class FollowedFile:
                 status = os.fstat(file)
                 again = self.offset > 0 and (
                     status.st_ino != self._inode
-                    or status.st_size < self.offset
                     or read_span(file, self.offset - len(self._guard), len(self._guard)) != self._guard
                 )
                 if again:

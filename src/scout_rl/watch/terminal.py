@@ -25,7 +25,7 @@ def show(watcher: Watcher, console: Console | None = None) -> None:
     """Draw until ctrl-C; outside a terminal once."""
     console = console or Console()
     if not console.is_terminal:
-        watcher.look(spare=60.0)
+        watcher.look(spare=60.0, again=0.0)
         console.print(draw(watcher))
         return
     with Live(console=console, auto_refresh=False, screen=True) as live:
@@ -35,7 +35,7 @@ def show(watcher: Watcher, console: Console | None = None) -> None:
                 live.update(draw(watcher), refresh=True)
                 time.sleep(INTERVAL)
         except KeyboardInterrupt:
-            pass
+            watcher.look(spare=INTERVAL, again=0.0)
     say_alerts(watcher, console)
 
 

@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,14 +36,24 @@ SEARCH = 5.0
 """Seconds between two searches for new runs; a slow search is repeated less often."""
 SPARE = 0.1
 """Seconds per look in which runs are read for their alerts."""
-SLICE = 0.25
-"""Seconds of replay per request: a long one is spread over several."""
+AGAIN = 10.0
+"""Seconds after which a run that grows is read for its alerts again."""
+SLICE, SHORT_SLICE = 0.25, 0.05
+"""Seconds of replay per request, and per request that can do without: a long replay is spread over several."""
 MEMORY = 512 << 20
 """Bytes of records in memory. Runs that were not asked for lately are dropped, and read again when they are."""
 KEPT = 600.0
 """Seconds for which a deleted run stays on the list."""
 PICTURE = re.compile(r"rungs(/\d{1,9})?\.png")
 MOST_PICTURE = 8 << 20
+
+
+class Judged(NamedTuple):
+    """When a run was read for its alerts."""
+
+    stamp: str
+    """Of its row."""
+    time: float
 
 
 class PackedRun:
@@ -97,14 +107,13 @@ class Watcher:
         self._opened: OrderedDict[str, FollowedRun | PackedRun] = OrderedDict()
         self._replays: dict[str, Replay] = {}
         self._stuck: dict[str, tuple[int, list[Stuck]]] = {}
-        self._judged: dict[str, str] = {}
-        """The stamp of each row when its alerts were read."""
+        self._judged: dict[str, Judged] = {}
         self._deleted: dict[str, float] = {}
 
     # -- looking ---------------------------------------------------------------------------------------------------
 
-    def look(self, *, spare: float = SPARE) -> None:
-        """Bring the rows up to date; read runs for their alerts in the spare time."""
+    def look(self, *, spare: float = SPARE, again: float = AGAIN) -> None:
+        """Bring the rows up to date; read runs for their alerts in the spare time, each after ``again`` seconds."""
         with self.lock:
             self.number += 1
             self._find()
@@ -113,7 +122,7 @@ class Watcher:
                 if row.look(now):
                     self.changed_at[key] = self.number
             self._forget(now)
-            self._judge(spare)
+            self._judge(spare, again)
 
     def _forget(self, now: float) -> None:
         """Take runs off the list that were deleted some time ago."""
@@ -146,11 +155,15 @@ class Watcher:
                 self.changed_at[key] = self.number
         self.campaigns, self.troubles = found.campaigns, found.troubles
 
-    def _judge(self, spare: float) -> None:
-        """Read runs for their alerts: growing ones first, then those that were never read."""
-        deadline = time.perf_counter() + spare
-        stale = [key for key, row in self.rows.items() if self._judged.get(key) != row.value["stamp"]]
-        stale.sort(key=lambda key: (self.rows[key].value["state"] != "training", key in self._judged))
+    def _judge(self, spare: float, again: float) -> None:
+        """Read runs for their alerts: those that were never read first, growing ones before others."""
+        deadline, now = time.perf_counter() + spare, time.monotonic()
+        stale = [
+            key
+            for key, row in self.rows.items()
+            if (at := self._judged.get(key)) is None or (at.stamp != row.value["stamp"] and now - at.time >= again)
+        ]
+        stale.sort(key=lambda key: (key in self._judged, self.rows[key].value["state"] != "training"))
         for key in stale:
             if time.perf_counter() > deadline:
                 break
@@ -165,8 +178,7 @@ class Watcher:
             stamp = row.value["stamp"]
             if not run.complete:
                 return
-            if isinstance(run, FollowedRun) and not run.described:
-                self._judged[key] = stamp
+            if isinstance(run, FollowedRun) and not run.described and not trouble:
                 return
             record = run.record()
             found = [alert._asdict() for alert in alerts(record)]
@@ -175,7 +187,7 @@ class Watcher:
             found, judged_at, trouble = [], None, str(refusal)
         except FileNotFoundError:
             return
-        self._judged[key] = stamp
+        self._judged[key] = Judged(stamp, time.monotonic())
         news = {"alerts": found, "alerts_at": judged_at}
         if row.value["state"] not in ("deleted",):
             row.note(trouble)
@@ -208,7 +220,7 @@ class Watcher:
         """The run's records, all that is on the disk."""
         return self._open(key, float("inf"))
 
-    def replay(self, key: str, run: FollowedRun | PackedRun, seconds: float = SLICE) -> Replay:
+    def replay(self, key: str, run: FollowedRun | PackedRun, seconds: float = SHORT_SLICE) -> Replay:
         """The run's replay, a slice further."""
         replay = self._replays.get(key)
         if replay is None or replay.generation != run.generation:
@@ -268,7 +280,7 @@ class Watcher:
     def shares(self, key: str, columns: int) -> dict[str, Any]:
         """Rollouts by level, cells that teach nothing."""
         run = self.opened(key)
-        return views.shares(run.record(), self.replay(key, run), columns)
+        return views.shares(run.record(), self.replay(key, run, SLICE), columns)
 
     def events(self, key: str, limit: int, skip: int, context: int | None) -> dict[str, Any]:
         """Moves and evaluations."""
@@ -288,7 +300,8 @@ class Watcher:
         run = self.opened(key)
         if not 0 <= x < run.record().about.n_contexts:
             return None
-        return views.context(run, self._stuck_of(key, run), self.replay(key, run), x, columns, self.pictures(key, x))
+        stuck, replay = self._stuck_of(key, run), self.replay(key, run)
+        return views.context(run, stuck, replay, x, columns, self.pictures(key, x))
 
     def compare(self, keys: Sequence[str]) -> dict[str, Any]:
         """Several runs, paired by seed."""

@@ -70,7 +70,9 @@ def find_stuck(run: RunRecord) -> list[Stuck]:
     if run.frontier is None:
         verdicts = [_without_frontier(x, counted) for x in everyone]
     elif has_model(run.about.rule):
-        verdicts = [_with_model(run, x, counted) for x in everyone]
+        failing = ((counted.tried >= RECENT) & ~(counted.recent > LOW)).any(axis=1)
+        suspects = np.flatnonzero(failing | ~counted.tried.any(axis=1))  # no other context can be stuck
+        verdicts = [_with_model(run, x, counted) for x in suspects.tolist()]
     else:
         order = np.argsort(run.moves.context, kind="stable")
         edges = np.searchsorted(run.moves.context[order], np.arange(run.about.n_contexts + 1))
