@@ -113,6 +113,20 @@ def while_loop(condition: Callable[[Array], Array], body: Callable[[Array], Arra
     return lax.while_loop(condition, body, value)
 
 
+def apply_if(condition: Array, function: Callable[[Any], Any], value: Any) -> Any:
+    """``function(value)`` where ``condition`` (a scalar) holds, else ``value``: a named tuple of arrays."""
+    if namespace(condition) is np:
+        return function(value) if condition else value
+    from jax import lax
+
+    return lax.cond(condition, function, lambda value: value, value)
+
+
+def cast(array: Array, dtype: Any) -> Array:
+    """``array`` with the type ``dtype``."""
+    return array.astype(dtype)
+
+
 def active(level: Array, n_levels: int) -> Array:
     """Flat index of every context's cell ``(x, level[..., x])``, over all leading axes."""
     xp = namespace(level)
