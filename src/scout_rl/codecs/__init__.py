@@ -39,8 +39,8 @@ REGISTRY: list[tuple[str, str, tuple[str, ...]]] = [
 """Module, class and the packages it needs, the most special first. The method ``fits`` of a class decides."""
 
 BOX2D = """no codec fits {}: its world is inside Box2D, which can neither copy a world nor set its contacts.
-Write a function reset_to(env, context, level) that resets with the context's seed and plays the beginning of a success: \
-docs/environment.md, "Box2D"."""
+Write a function reset_to(env, context, level) that resets with the context's seed and plays the beginning of a \
+success: docs/environment.md, "Box2D"."""
 
 
 def codec_for(env: Env) -> Codec:
