@@ -41,6 +41,16 @@ def test_own_loop_learns(tmp_path):
     assert curriculum.frontier.mean() < 3, "frontiers move towards the target"
 
 
+def test_a_batch_of_torch_environments_is_solved_and_from_the_target_start_alone_is_not(tmp_path):
+    train = example("device_torch").train
+    records, success = train(100, seed=40, log_dir=tmp_path)
+    assert records.windows > 100
+    assert success.min() > 0.6
+    assert success.mean() > 0.9
+    _, plain = train(100, plain=True, seed=40)
+    assert plain.max() == 0
+
+
 def success_rate_at_target(model, enough: int) -> float:
     """Share of successes among the training episodes from level 0, of which there must be enough."""
     assignments = assignments_of(model.get_env())
