@@ -50,13 +50,13 @@ def config(curriculum: Curriculum) -> dict[str, Any]:
 
 def take(curriculum: Curriculum) -> dict[str, Any]:
     """Return the state dict; its arrays are copies."""
-    arrays = {f"state.{name}": np.array(value) for name, value in _flatten(curriculum.state).items()}
+    arrays = {f"state.{name}": np.array(value) for name, value in flatten(curriculum.state).items()}
     waiting = outcome_checks.gathered(curriculum._waiting)
     arrays |= {f"waiting.{name}": array for name, array in waiting._asdict().items()}
     identity = _identity(curriculum)
     return {
         "schema": SCHEMA,
-        "hash": _hash(identity),
+        "hash": hash_of(identity),
         "about": identity,
         "windows": curriculum.windows,
         "generator": copy.deepcopy(curriculum.generator.bit_generator.state),
@@ -75,8 +75,8 @@ def check(curriculum: Curriculum, state_dict: dict[str, Any]) -> None:
     missing = {"hash", "about", "windows", "generator", "arrays"} - state_dict.keys()
     if missing:
         raise Refusal(f"the state dict has no {sorted(missing)[0]!r}")
-    _check_identity(state_dict["about"], _identity(curriculum))
-    if state_dict["hash"] != _hash(state_dict["about"]):
+    check_identity(state_dict["about"], _identity(curriculum))
+    if state_dict["hash"] != hash_of(state_dict["about"]):
         raise Refusal("the state dict's hash does not fit its own description: it was altered")
 
 
@@ -86,7 +86,7 @@ def restore(curriculum: Curriculum, state_dict: dict[str, Any]) -> None:
     windows = state_dict["windows"]
     if not isinstance(windows, int) or windows < 0:
         raise Refusal(f"the state dict's windows is {windows!r}, but must be a count")
-    state = _unflatten(curriculum.state, state_dict["arrays"], "state")
+    state = unflatten(curriculum.state, state_dict["arrays"], "state")
     _check_state(curriculum, state, windows)
     waiting = _waiting(curriculum, state_dict["arrays"])
     evaluated = state_dict.get("evaluated")
@@ -174,11 +174,13 @@ def _identity(curriculum: Curriculum) -> dict[str, Any]:
     return identity
 
 
-def _hash(identity: dict[str, Any]) -> str:
+def hash_of(identity: dict[str, Any]) -> str:
+    """The hash of what a state dict belongs to."""
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
-def _check_identity(stored: Any, identity: dict[str, Any]) -> None:
+def check_identity(stored: Any, identity: dict[str, Any]) -> None:
+    """Refuse a state of another rule or size than ``identity``; the sentence names what differs."""
     if not isinstance(stored, dict) or not isinstance(stored.get("rule"), dict):
         raise Refusal("the state dict does not say which rule it is of")
     stored_rule, rule = stored["rule"], identity["rule"]
@@ -195,29 +197,29 @@ def _check_identity(stored: Any, identity: dict[str, Any]) -> None:
             f"the state is of a curriculum of {sizes[0]}, and this one has {sizes[1]}: make it of the same size, or "
             "begin a new training"
         )
-    for name in ("window", "oracle_group"):
+    for name in sorted((identity.keys() | {"oracle_group"}) - {"rule", "n_contexts", "n_levels"}):
         if stored.get(name) != identity.get(name):
             raise Refusal(f"the state has {name} {stored.get(name)!r}, this curriculum {identity.get(name)!r}")
 
 
-def _flatten(state: Any, prefix: str = "") -> dict[str, Any]:
+def flatten(state: Any, prefix: str = "") -> dict[str, Any]:
     """Named tuples to dotted names; fields that are None are left out."""
     flat: dict[str, Any] = {}
     for name, value in state._asdict().items():
         if hasattr(value, "_asdict"):
-            flat |= _flatten(value, f"{prefix}{name}.")
+            flat |= flatten(value, f"{prefix}{name}.")
         elif value is not None:
             flat[prefix + name] = value
     return flat
 
 
-def _unflatten(like: Any, arrays: dict[str, Any], prefix: str) -> Any:
+def unflatten(like: Any, arrays: dict[str, Any], prefix: str) -> Any:
     """Rebuild a state with the shapes and types of ``like``; errors name the array that does not fit."""
     fields = {}
     for name, value in like._asdict().items():
         full = f"{prefix}.{name}"
         if hasattr(value, "_asdict"):
-            fields[name] = _unflatten(value, arrays, full)
+            fields[name] = unflatten(value, arrays, full)
         elif value is None:
             fields[name] = None
         else:

@@ -1,0 +1,79 @@
+"""What a device curriculum does on the host: its records, and its state as plain arrays."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from typing import Any
+
+import numpy as np
+
+from scout_rl.curriculum import Curriculum, snapshot
+from scout_rl.files.refusal import Refusal
+from scout_rl.integrations.device.episodes import Episodes
+from scout_rl.integrations.device.state import Outcome, State
+from scout_rl.rules.cells import Cells
+
+SIZES = ("n_contexts", "n_levels", "window", "environments", "longest", "queue", "log")
+
+
+def drained(episodes: Episodes, state: State, records: Curriculum) -> bool:
+    """Report the logged windows (NumPy arrays) to ``records``; return whether the log may be emptied.
+
+    The host computes the rule's state again from the same outcomes, in 64 bits: events and frontiers in the records are
+    those. After a loss the records stay as they are, a true beginning.
+    """
+    about = [(c.rule, c.n_contexts, c.n_levels, c.window) for c in (episodes, records)]
+    if about[0] != about[1]:
+        raise Refusal(f"records is {records!r} with windows of {records.window}, but this curriculum has {about[0]}")
+    logged, lost = int(state.logged), int(state.lost)
+    first = int(state.rule.statistics.window) - lost - logged
+    if records.windows != first and not (lost and records.windows == first + logged):
+        raise Refusal(
+            f"records has {records.windows} windows, and the log begins at window {first}: restore both together"
+        )
+    for row in range(records.windows - first, logged):
+        outcomes = episodes.outcomes(Outcome(*(None if column is None else column[row] for column in state.log)))
+        signal = outcomes.signal if state.log.signal is not None else None
+        records.report(Cells(outcomes.context, outcomes.level), outcomes.success, signal)
+    if lost:
+        warnings.warn(
+            f"the records end at window {records.windows}: {lost} windows closed while the log of {episodes.log} was "
+            "full; drain more often, or give a larger log=",
+            UserWarning,
+            stacklevel=3,
+        )
+    return not lost
+
+
+def state_dict(episodes: Episodes, state: State) -> dict[str, Any]:
+    """The state (NumPy arrays) and what it belongs to."""
+    about = _about(episodes)
+    arrays = {f"state.{name}": np.array(value) for name, value in snapshot.flatten(state).items()}
+    return {
+        "schema": snapshot.SCHEMA,
+        "kind": "device",
+        "hash": snapshot.hash_of(about),
+        "about": about,
+        "arrays": arrays,
+    }
+
+
+def restored(episodes: Episodes, like: State, stored: dict[str, Any]) -> State:
+    """The state of a state dict, with the shapes and types of ``like``."""
+    if not isinstance(stored, dict) or stored.get("kind") != "device" or stored.get("schema") != snapshot.SCHEMA:
+        raise Refusal("this is no device curriculum's state dict of this version")
+    about = _about(episodes)
+    snapshot.check_identity(stored.get("about"), about)
+    if stored.get("hash") != snapshot.hash_of(about):
+        raise Refusal("the state dict's hash does not fit its own description: it was altered")
+    state: State = snapshot.unflatten(like, stored.get("arrays", {}), "state")
+    return state
+
+
+def _about(episodes: Episodes) -> dict[str, Any]:
+    about: dict[str, Any] = {"rule": {"key": episodes.rule.key, **episodes.rule.constants()}}
+    about |= {name: getattr(episodes, name) for name in SIZES}
+    if episodes.oracle_group is not None:
+        about["oracle_group"] = hashlib.sha256(repr(np.asarray(episodes.oracle_group).tolist()).encode()).hexdigest()
+    return about
