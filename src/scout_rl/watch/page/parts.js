@@ -1,6 +1,6 @@
 // Pieces of the page: cards, charts with a tip, lists that grow, rows that keep their elements.
 import { Chart, element, shape } from "./draw.js";
-import { count, percent } from "./words.js";
+import { count } from "./words.js";
 
 let numbered = 0;
 
@@ -123,5 +123,3 @@ export function table(header, className = "") {
   const box = element("div", { className: `scroll ${className}`, tabIndex: 0, role: "region", "aria-label": "table" }, element("table", { role: "table" }, head, body));
   return { box, body };
 }
-
-export const share = percent;
