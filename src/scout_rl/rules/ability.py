@@ -42,7 +42,22 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from scout_rl.rules.arrays import by_rows, count_kept, namespace, over_blocks, put, running_max, segment_sum
+from scout_rl.rules.arrays import (
+    by_rows,
+    cast,
+    copied,
+    count_kept,
+    diagonal,
+    largest,
+    namespace,
+    order_of,
+    over_blocks,
+    put,
+    rows,
+    running_max,
+    search,
+    segment_sum,
+)
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import Rule, Status, check_shape, limited
 from scout_rl.rules.statistics import Statistics, init_statistics, observe, tally
@@ -171,8 +186,8 @@ class Ability(Rule):
         start = _Filter(
             state.shared.reshape(runs, n_levels),
             state.covariance.reshape(runs, n_levels, n_levels),
-            state.own.reshape(runs * n, n_levels).copy(),
-            state.variance.reshape(runs * n).copy(),
+            copied(state.own.reshape(runs * n, n_levels)),
+            copied(state.variance.reshape(runs * n)),
             xp.zeros(runs, dtype),
         )
         end = over_blocks(lambda carry, block: self._block(carry, block, n), start, _blocks(outcomes, runs))
@@ -196,27 +211,27 @@ class Ability(Rule):
         xp, (runs, n_levels) = namespace(context), carry.shared.shape
         dtype = carry.own.dtype
         K = xp.asarray(_kernel(self.spread, n_levels), dtype)
-        count = valid.sum(axis=-1).astype(dtype)
+        count = cast(valid.sum(axis=-1), dtype)
         drift = carry.drift + count * (self.drift_own * self.own_variance / n)
         C = carry.covariance + (self.drift_shared * self.shared_variance * count)[:, None, None] * K
-        largest = C.diagonal(axis1=-2, axis2=-1).max(axis=-1)
-        C = C * xp.minimum(1.0, self.shared_variance / xp.maximum(largest, 1e-30))[:, None, None]
+        most = largest(diagonal(C))
+        C = C * xp.minimum(1.0, self.shared_variance / xp.maximum(most, 1e-30))[:, None, None]
 
         # The block's outcomes, sorted by context; on NumPy without the invalid ones.
         row = xp.where(valid, xp.arange(runs)[:, None] * n + context, runs * n).reshape(-1)
-        order = row.argsort(stable=True)
+        order = order_of(row)
         row = row[order]
         size = count_kept(row, runs * n)
         row, order = row[:size], order[:size]
         run = order // context.shape[-1]
         level, seen = level.reshape(-1)[order], valid.reshape(-1)[order]
-        g, d = carry.shared[run, level], carry.own[row, level]
+        g, d = carry.shared[run, level], rows(carry.own.reshape(-1), row * n_levels + level)
         P = _sigmoid(g + d)
-        e = (success.reshape(-1)[order] - P) * seen
+        e = (cast(success.reshape(-1)[order], dtype) - P) * seen
         i = P * (1 - P) * seen
 
-        first = row.searchsorted(row, side="left")  # the first outcome of the same context
-        v = xp.minimum(self.own_variance, carry.variance[row] + drift[run])
+        first = search(row, row, "left")  # the first outcome of the same context
+        v = xp.minimum(self.own_variance, rows(carry.variance, row) + drift[run])
         explained = 1 + v * segment_sum(i, first)[first]
         at = run * n_levels + level
         shape = runs, n_levels
@@ -228,7 +243,7 @@ class Ability(Rule):
         gain = v / explained
         per_context = segment_sum(e, first * n_levels + level, size * n_levels).reshape(size, n_levels)
         move = _bounded(gain[:, None] * (per_context @ K)[first], OWN_STEP)
-        own = put(carry.own, row, _bounded(carry.own[row] + move, LIMIT))
+        own = put(carry.own, row, _bounded(rows(carry.own, row) + move, LIMIT))
         variance = put(carry.variance, row, gain - drift[run])
         return _Filter(_bounded(shared, LIMIT), C, own, variance, drift)
 
@@ -236,7 +251,7 @@ class Ability(Rule):
 
     def chance(self, state: AbilityState) -> tuple[Array, Array]:
         """The estimated success of every cell, and the standard error of its logit: ``[..., contexts, levels]``."""
-        known = state.covariance.diagonal(axis1=-2, axis2=-1)[..., None, :] + state.variance[..., None]
+        known = diagonal(state.covariance)[..., None, :] + state.variance[..., None]
         return _sigmoid(state.shared[..., None, :] + state.own), namespace(known).sqrt(known)
 
     def frontier(self, state: AbilityState) -> Array:
@@ -252,13 +267,14 @@ class Ability(Rule):
         xp = namespace(state.own)
         P = _rising(_moderated(state.shared, state.own, state.variance))
         s = state.statistics
-        gap = (s.window * s.evidence.shape[-2])[..., None] / xp.maximum(s.evidence.sum(axis=(-2, -1)), 1)[..., None]
-        unseen = (s.window[..., None] - s.last.max(axis=-1) > LONG * gap) | (s.evidence.sum(axis=-1) == 0)
+        outcomes = cast(xp.maximum(s.evidence.sum(axis=(-2, -1)), 1), state.own.dtype)
+        gap = (s.window * s.evidence.shape[-2] / outcomes)[..., None]
+        unseen = (s.window[..., None] - largest(s.last) > LONG * gap) | (s.evidence.sum(axis=-1) == 0)
         words = xp.where(unseen, int(Status.SELDOM_DRAWN), int(Status.LEARNING))
         words = xp.where(P[-1] < HOPELESS, int(Status.TOO_HARD_AT_THE_EASIEST_LEVEL), words)
         words = xp.where(P[0] > MASTERED, int(Status.MASTERED), words)
         words = xp.where(state.move < 0, int(Status.ADVANCED), words)
-        return xp.where(state.move > 0, int(Status.RETREATED), words).astype(xp.int8)
+        return cast(xp.where(state.move > 0, int(Status.RETREATED), words), xp.int8)
 
     def basis(self, state: AbilityState, context: Array, level: Array) -> tuple[Array, Array]:
         """The estimated chance of these cells, and their outcomes so far."""
@@ -300,7 +316,7 @@ def _blocks(outcomes: Outcomes, runs: int) -> tuple[Array, ...]:
     columns = [c.reshape(runs, -1) for c in (outcomes.context, outcomes.level, outcomes.success, outcomes.valid)]
     valid = columns[3]
     if xp is not np or not valid.all():
-        order = (~valid).argsort(axis=-1, stable=True)
+        order = order_of(~valid)
         columns = [xp.take_along_axis(c, order, axis=-1) for c in columns]
     n = valid.shape[-1]
     size = max(1, min(BLOCK, n)) if n <= BLOCK * MOST_BLOCKS else -(-n // MOST_BLOCKS)
@@ -328,7 +344,7 @@ def _frontier(own: Array, level: Array, shared: Array) -> tuple[Array, Array]:
     logits = _rising(shared[..., None, :] + own)[:-1]
     fair = sum((z < FAIR for z in logits), xp.zeros_like(level))
     kept = sum((z < LOST for z in logits), xp.zeros_like(level))
-    new = xp.minimum(xp.maximum(level, kept), fair).astype(level.dtype)
+    new = cast(xp.minimum(xp.maximum(level, kept), fair), level.dtype)
     return new, xp.sign(new - level)
 
 

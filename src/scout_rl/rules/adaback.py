@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from scout_rl.rules.arrays import namespace, scatter_set, segment_sum
+from scout_rl.rules.arrays import cast, largest, namespace, rows, scatter_set, search, segment_sum, smallest
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import Rule, check_shape, limited
 from scout_rl.rules.statistics import Statistics, Tally, init_statistics, observe, recency, tally
@@ -57,8 +57,8 @@ class AdaBack(Rule):
         """Uniform contexts. Level l has the part of ``low-1/2..high+1/2`` that is nearest to it."""
         like = state.statistics.success
         xp, seen = namespace(like), (state.statistics.evidence > 0).any(axis=-1)
-        low = xp.where(seen, state.low, state.mean_low[..., None]).astype(like.dtype)[..., None]
-        high = xp.where(seen, state.high, state.mean_high[..., None]).astype(like.dtype)[..., None]
+        low = cast(xp.where(seen, state.low, state.mean_low[..., None]), like.dtype)[..., None]
+        high = cast(xp.where(seen, state.high, state.mean_high[..., None]), like.dtype)[..., None]
         level = xp.arange(like.shape[-1], dtype=like.dtype)
         part = xp.maximum(xp.minimum(level, high) - xp.maximum(level, low) + 1, 0)
         return part / part.sum(axis=-1, keepdims=True) / like.shape[-2]
@@ -77,23 +77,23 @@ class AdaBack(Rule):
         xp, like = namespace(success), state.statistics.success
         n_levels, level = like.shape[-1], xp.arange(like.shape[-1])
         context = t.cell // n_levels
-        row = context.searchsorted(context, side="left")
-        wins = segment_sum(success.reshape(-1)[t.order].astype(like.dtype), t.segment)[t.segment]
+        row = search(context, context, "left")
+        wins = segment_sum(cast(success.reshape(-1)[t.order], like.dtype), t.segment)[t.segment]
         blank, place = xp.zeros(len(row) * n_levels, bool), row * n_levels + t.cell % n_levels
         passed = scatter_set(blank, place, wins >= self.tau * t.count).reshape(-1, n_levels)[row]
         failed = scatter_set(blank, place, wins < self.tau * t.count).reshape(-1, n_levels)[row]
-        old_low, old_high = state.low.reshape(-1)[context, None], state.high.reshape(-1)[context, None]
+        old_low, old_high = (rows(bound.reshape(-1), context)[:, None] for bound in (state.low, state.high))
         passed = passed & (level <= old_high)
-        high = xp.minimum(old_high[:, 0], xp.where(passed, level, n_levels).min(axis=-1))
-        easiest = xp.where(failed & (level <= high[:, None]), level, 0).max(axis=-1)
+        high = xp.minimum(old_high[:, 0], smallest(xp.where(passed, level, n_levels)))
+        easiest = largest(xp.where(failed & (level <= high[:, None]), level, 0))
         low = xp.maximum(xp.where(passed.any(axis=-1), 0, old_low[:, 0]), easiest)
         return (
-            scatter_set(state.low.reshape(-1), context, low.astype(state.low.dtype)).reshape(state.low.shape),
-            scatter_set(state.high.reshape(-1), context, high.astype(state.high.dtype)).reshape(state.high.shape),
+            scatter_set(state.low.reshape(-1), context, cast(low, state.low.dtype)).reshape(state.low.shape),
+            scatter_set(state.high.reshape(-1), context, cast(high, state.high.dtype)).reshape(state.high.shape),
         )
 
     def _average(self, mean: Array, bound: Array, touched: Array) -> Array:
         """One step of a moving average, over the contexts of this window."""
         xp, n = namespace(bound), touched.sum(axis=-1)
-        window = (bound * touched).sum(axis=-1) / xp.maximum(n, 1)
+        window = cast((bound * touched).sum(axis=-1), mean.dtype) / xp.maximum(n, 1)
         return xp.where(n > 0, (1 - self.rate) * mean + self.rate * window, mean)

@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from scout_rl.rules.arrays import namespace
+from scout_rl.rules.arrays import cast, namespace
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import Rule, check_shape, limited
 from scout_rl.rules.sampling import floor_and_cap, softmax
@@ -55,5 +55,7 @@ class Alp(Rule):
     def update(self, state: AlpState, outcomes: Outcomes) -> AlpState:
         """Update both averages with every outcome, in order."""
         t = tally(outcomes, state.s_slow.shape)
-        s_slow = fold(state.s_slow, t, outcomes.success * self.beta_slow, 1.0 - self.beta_slow)
+        s_slow = fold(
+            state.s_slow, t, cast(outcomes.success, state.s_slow.dtype) * self.beta_slow, 1.0 - self.beta_slow
+        )
         return AlpState(observe(state.statistics, t, outcomes.success, self.beta), s_slow)

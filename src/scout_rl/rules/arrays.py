@@ -1,62 +1,88 @@
-"""The one place where NumPy and JAX differ: scatters, running maxima, partial sorts, loops.
+"""The one place where NumPy, JAX and torch differ: scatters, running maxima, sorts, casts, loops.
 
-Every rule is written once, with functions that both namespaces have. The rest is here. Arrays may have
-leading axes (for example seeds): ``[..., contexts, levels]``.
+Every rule is written once, with functions that all namespaces have (torch's is `torch_arrays.py`). The rest is here.
+Arrays may have leading axes (for example seeds): ``[..., contexts, levels]``.
+
+What a rule must not rely on: torch divides whole numbers, and multiplies them with a Python float, in 32 bits. So
+`cast` them to the state's type first. It subtracts no booleans.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from scout_rl.rules import torch_arrays
 from scout_rl.rules.cells import Array
+from scout_rl.rules.torch_arrays import TorchArrays
 
 
 def namespace(array: Array) -> Any:
-    """Return ``numpy`` or ``jax.numpy``: the one that ``array`` (or the tracer) belongs to."""
+    """Return ``numpy``, ``jax.numpy`` or `TorchArrays`: the one that ``array`` (or the tracer) belongs to."""
     if type(array) is np.ndarray or isinstance(array, (np.ndarray, np.generic)):  # the first test is the quick one
         return np
     jax = sys.modules.get("jax")
     if jax is not None and isinstance(array, jax.Array):
         return jax.numpy
-    raise TypeError(f"a rule's state holds NumPy or JAX arrays, not {type(array).__name__}")
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, torch.Tensor):
+        return torch_arrays.on(array.device)
+    raise TypeError(f"a rule's state holds NumPy, JAX or torch arrays, not {type(array).__name__}")
 
 
 def count_kept(cell: Array, limit: int) -> int:
-    """How many entries of the sorted ``cell`` to keep: NumPy keeps those below ``limit``, JAX (fixed shapes) all."""
+    """How many entries of the sorted ``cell`` to keep: NumPy keeps those below ``limit``; fixed shapes keep all."""
     return int(cell.searchsorted(limit)) if namespace(cell) is np else len(cell)
 
 
 def scatter_set(array: Array, index: Array, values: Array) -> Array:
-    """``array`` (1-D) with ``values`` written at ``index``; on JAX an index past the end is ignored.
+    """``array`` (1-D) with ``values`` written at ``index``; on JAX and torch an index past the end is ignored.
 
     Where an index repeats, its values must be equal: the order of writing is not fixed.
     """
-    return put(array.copy() if namespace(array) is np else array, index, values)
+    return put(copied(array), index, values)
 
 
 def put(array: Array, index: Array, values: Array) -> Array:
     """`scatter_set` for an array that the caller owns: NumPy writes in place. ``array`` may have more axes."""
-    if namespace(array) is np:
+    xp = namespace(array)
+    if xp is np:
         array[index] = values
         return array
-    return array.at[index].set(values, mode="drop")
+    return xp.put(array, index, values) if isinstance(xp, TorchArrays) else array.at[index].set(values, mode="drop")
+
+
+def rows(array: Array, index: Array) -> Array:
+    """``array[index]`` for an index that may be past the end, where it gives anything."""
+    if type(array) is np.ndarray:
+        return array[index]
+    xp = namespace(array)
+    return xp.rows(array, index) if isinstance(xp, TorchArrays) else array[index]
 
 
 def segment_sum(values: Array, segment: Array, length: int | None = None) -> Array:
     """The sum of ``values`` (1-D) per ``segment`` id, for the ids below ``length`` (``len(values)`` if None)."""
-    length = len(values) if length is None else length
-    if namespace(values) is np:
+    length, xp = len(values) if length is None else length, namespace(values)
+    if xp is np:
         return np.bincount(segment, weights=values, minlength=length)
-    return namespace(values).zeros(length, values.dtype).at[segment].add(values, mode="drop")
+    if isinstance(xp, TorchArrays):
+        return xp.segment_sum(values, segment, length)
+    return xp.zeros(length, values.dtype).at[segment].add(values, mode="drop")
+
+
+def _traced(array: Array) -> bool:
+    """Whether loops are JAX's: a loop of Python would be unrolled."""
+    xp = namespace(array)
+    return xp is not np and not isinstance(xp, TorchArrays)
 
 
 def over_blocks(body: Callable[[Any, Any], Any], carry: Any, blocks: tuple[Array, ...]) -> Any:
     """``carry = body(carry, block)`` for every entry of the arrays' first axis, in order; traced once on JAX."""
-    if namespace(blocks[0]) is np:
+    if not _traced(blocks[0]):
         for block in zip(*blocks, strict=True):
             carry = body(carry, block)
         return carry
@@ -67,8 +93,11 @@ def over_blocks(body: Callable[[Any, Any], Any], carry: Any, blocks: tuple[Array
 
 def running_max(array: Array) -> Array:
     """Return the largest value so far along the last axis."""
-    if namespace(array) is np:
+    xp = namespace(array)
+    if xp is np:
         return np.maximum.accumulate(array, axis=-1)
+    if isinstance(xp, TorchArrays):
+        return array.cummax(dim=-1).values
     from jax import lax
 
     return lax.cummax(array, axis=array.ndim - 1)
@@ -99,12 +128,50 @@ def kth_largest(array: Array, k: int) -> Array:
     """Return the k-th largest value along the last axis."""
     if namespace(array) is np:
         return np.partition(array, -k, axis=-1)[..., -k]
-    return namespace(array).sort(array, axis=-1)[..., -k]
+    ordered = array.sort(dim=-1).values if not _traced(array) else namespace(array).sort(array, axis=-1)
+    return ordered[..., -k]
 
 
-def while_loop(condition: Callable[[Array], Array], body: Callable[[Array], Array], value: Array) -> Array:
-    """``while condition(value): value = body(value)``, traced on JAX."""
-    if namespace(value) is np:
+def largest(array: Array, keepdims: bool = False) -> Array:
+    """The largest value along the last axis."""
+    return array.max(axis=-1, keepdims=keepdims) if hasattr(array, "astype") else array.amax(-1, keepdim=keepdims)
+
+
+def smallest(array: Array, keepdims: bool = False) -> Array:
+    """The smallest value along the last axis."""
+    return array.min(axis=-1, keepdims=keepdims) if hasattr(array, "astype") else array.amin(-1, keepdim=keepdims)
+
+
+def order_of(array: Array) -> Array:
+    """The indices that sort the last axis; equal values keep their order."""
+    if type(array) is np.ndarray:
+        return array.argsort(axis=-1, kind="stable")
+    return array.argsort(axis=-1, stable=True) if _traced(array) else array.argsort(dim=-1, stable=True)
+
+
+def search(ordered: Array, values: Array, side: str) -> Array:
+    """``searchsorted`` in one sorted axis."""
+    if hasattr(ordered, "searchsorted"):
+        return ordered.searchsorted(values, side=side)
+    return namespace(ordered).searchsorted(ordered, values, side=side)
+
+
+def diagonal(matrices: Array) -> Array:
+    """The diagonals of the last two axes."""
+    return matrices.diagonal(0, -2, -1)
+
+
+def while_loop(condition: Callable[[Array], Array], body: Callable[[Array], Array], value: Array, most: int) -> Array:
+    """``while condition(value): value = body(value)``, traced on JAX; it ends within ``most`` rounds.
+
+    torch plays all of them, and keeps ``value`` where the condition does not hold: asking for it would wait.
+    """
+    xp = namespace(value)
+    if isinstance(xp, TorchArrays):
+        for _ in range(most):
+            value = xp.where(condition(value), body(value), value)
+        return value
+    if xp is np:
         while condition(value):
             value = body(value)
         return value
@@ -115,8 +182,11 @@ def while_loop(condition: Callable[[Array], Array], body: Callable[[Array], Arra
 
 def apply_if(condition: Array, function: Callable[[Any], Any], value: Any) -> Any:
     """``function(value)`` where ``condition`` (a scalar) holds, else ``value``: a named tuple of arrays."""
-    if namespace(condition) is np:
+    xp = namespace(condition)
+    if xp is np:
         return function(value) if condition else value
+    if isinstance(xp, TorchArrays):
+        return xp.select(condition, function(value), value)
     from jax import lax
 
     return lax.cond(condition, function, lambda value: value, value)
@@ -124,18 +194,23 @@ def apply_if(condition: Array, function: Callable[[Any], Any], value: Any) -> An
 
 def cast(array: Array, dtype: Any) -> Array:
     """``array`` with the type ``dtype``."""
-    return array.astype(dtype)
+    return array.astype(dtype) if hasattr(array, "astype") else array.to(dtype)
+
+
+def copied(array: Array) -> Array:
+    """A copy that the caller may write into with `put`; JAX and torch make theirs in `put`."""
+    return array.copy() if namespace(array) is np else array
 
 
 def active(level: Array, n_levels: int) -> Array:
     """Flat index of every context's cell ``(x, level[..., x])``, over all leading axes."""
     xp = namespace(level)
-    return xp.arange(0, level.size * n_levels, n_levels).reshape(level.shape) + level
+    return xp.arange(0, math.prod(level.shape) * n_levels, n_levels).reshape(level.shape) + level
 
 
 def take(cells: Array, index: Array) -> Array:
-    """The values of ``cells`` (``[..., contexts, levels]``) at flat indices."""
-    return cells.reshape(-1)[index]
+    """The values of ``cells`` (``[..., contexts, levels]``) at flat indices; past the end: anything."""
+    return rows(cells.reshape(-1), index)
 
 
 def at_level(values: Array, level: Array, n_levels: int) -> Array:

@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from scout_rl.rules.arrays import active, namespace, scatter_set, take
+from scout_rl.rules.arrays import active, cast, namespace, scatter_set, take
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.frontier import Frontier, Tests
 from scout_rl.rules.incomplete_beta import incomplete_beta
@@ -79,5 +79,5 @@ class Beta(Scout):
         a, b = 1 + w, 1 + xp.maximum(m - w, 0.0)
         harder = 1 - incomplete_beta(a, b, self.tau_high) >= self.certainty
         easier = incomplete_beta(a, b, self.tau_low) >= self.certainty
-        new = easier.astype(xp.int8) - harder.astype(xp.int8)
+        new = cast(easier, xp.int8) - cast(harder, xp.int8)
         return scatter_set(verdict.reshape(-1), cell, new).reshape(verdict.shape)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = Any
-"""A NumPy or JAX array: the rules run on both. Docstrings give the shapes."""
+"""A NumPy array, a JAX array or a torch tensor: the rules run on all. Docstrings give the shapes."""
 
 
 class Cells(NamedTuple):

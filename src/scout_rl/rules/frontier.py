@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scout_rl.rules.arrays import at_level, namespace
+from scout_rl.rules.arrays import at_level, cast, namespace
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import Rule, State, Status
 
@@ -67,7 +67,7 @@ def transition(at: Frontier, tests: Tests, n_levels: int, *, cooldown: int, N_st
         harder = harder | probe
     harder = harder & eligible & (at.level > 0)
     easier = tests.easier & eligible & (at.level < n_levels - 1)
-    direction = easier.astype(xp.int8) - harder.astype(xp.int8)
+    direction = cast(easier, xp.int8) - cast(harder, xp.int8)
     # A change of direction restarts the count at one. A window that is not eligible changes nothing.
     counted = direction + at.pending * (at.pending * direction > 0)
     pending = xp.where(eligible, counted, at.pending)
@@ -76,10 +76,10 @@ def transition(at: Frontier, tests: Tests, n_levels: int, *, cooldown: int, N_st
     stays = ~moves
     return Frontier(
         at.level + moved,
-        xp.where(moves, xp.int16(cooldown), at.cooldown - (at.cooldown > 0)),
+        xp.where(moves, xp.asarray(cooldown, at.cooldown.dtype), xp.maximum(at.cooldown - 1, 0)),
         stale * stays,
         pending * stays,
-        moved if probe is None else moved - (moves & probe & harder),
+        moved if probe is None else moved - cast(moves & probe & harder, xp.int8),
     )
 
 

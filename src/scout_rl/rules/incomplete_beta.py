@@ -1,4 +1,4 @@
-"""The regularised incomplete beta function at a fixed cost, on NumPy and JAX.
+"""The regularised incomplete beta function at a fixed cost, on every kind of array.
 
 ``I_x(a, b)`` for a, b >= 1 is the share of the Beta(a, b) density below x. The share and the whole are integrated with
 the same tanh-sinh nodes, so no gamma function is needed. The density is divided by its value at the mode, and the range

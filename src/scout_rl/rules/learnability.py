@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from scout_rl.rules.arrays import kth_largest, scatter_set, take
+from scout_rl.rules.arrays import cast, kth_largest, scatter_set, take
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import Rule, check_shape, limited
 from scout_rl.rules.statistics import Statistics, fold, init_statistics, observe, tally
@@ -63,15 +63,15 @@ class Learnability(Rule):
         last = kth_largest(score, K)[..., None]
         above = score > last + TIE
         tied = (score >= last - TIE) & ~above
-        places = (K - above.sum(axis=-1, keepdims=True)) / tied.sum(axis=-1, keepdims=True)
+        places = cast(K - above.sum(axis=-1, keepdims=True), score.dtype) / tied.sum(axis=-1, keepdims=True)
         p = self.rho * (above + tied * places) / K + (1 - self.rho) / n_cells
-        return p.reshape(shape).astype(score.dtype)
+        return cast(p.reshape(shape), score.dtype)
 
     def update(self, state: LearnabilityState, outcomes: Outcomes) -> LearnabilityState:
         """Count the outcomes, and score their cells again."""
         t = tally(outcomes, state.wins.shape)
         wins = fold(state.wins, t, outcomes.success, self.discount)
-        losses = fold(state.losses, t, 1 - outcomes.success, self.discount)
+        losses = fold(state.losses, t, 1 - cast(outcomes.success, state.losses.dtype), self.discount)
         a, b = 1 + take(wins, t.cell), 1 + take(losses, t.cell)
         scored = scatter_set(state.learnability.reshape(-1), t.cell, a * b / (a + b) ** 2)
         statistics = observe(state.statistics, t, outcomes.success, BETA)

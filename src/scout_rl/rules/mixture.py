@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from scout_rl.rules.arrays import namespace
+from scout_rl.rules.arrays import cast, namespace
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import limited, require
 from scout_rl.rules.statistics import Statistics
@@ -61,6 +61,6 @@ class Mixture(UnpacedRule):
         """One step of ``S`` with the window's mean success."""
         xp = namespace(outcomes.success)
         n = outcomes.valid.sum(axis=-1)
-        mean = (outcomes.success * outcomes.valid).sum(axis=-1) / xp.maximum(n, 1)
+        mean = cast((outcomes.success * outcomes.valid).sum(axis=-1), state.S.dtype) / xp.maximum(n, 1)
         S = xp.where(n > 0, (1 - self.rate) * state.S + self.rate * mean, state.S)
         return MixtureState(self.observe(state, outcomes), S)

@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from scout_rl.rules.arrays import namespace, running_max
+from scout_rl.rules.arrays import cast, namespace, order_of, running_max
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import Rule, check_shape, limited
 from scout_rl.rules.sampling import floor_and_cap
@@ -56,7 +56,7 @@ class Plr(Rule):
         xp = namespace(state.signal)
         unvisited = state.statistics.evidence == 0
         weight = mean_rank(xp.where(unvisited, xp.inf, state.signal).reshape(flat)) ** (-1 / self.beta)
-        c = recency(state.statistics).reshape(flat).astype(state.signal.dtype)
+        c = cast(recency(state.statistics).reshape(flat), state.signal.dtype)
         c = xp.where(c.sum(axis=-1, keepdims=True) > 0, c, 1.0)
         p = (1 - self.rho) * _normalised(weight) + self.rho * _normalised(c)
         return floor_and_cap(p, self.eps, self.q_max).reshape(shape)
@@ -72,15 +72,15 @@ def mean_rank(value: Array) -> Array:
     """Rank along the last axis, 1 for the largest; equal values share the mean of their ranks."""
     xp = namespace(value)
     n = value.shape[-1]
-    order = xp.argsort(-value, axis=-1, stable=True)
+    order = order_of(-value)
     ordered = xp.take_along_axis(value, order, axis=-1)
     edge = xp.concatenate([xp.ones_like(ordered[..., :1], dtype=bool), ordered[..., 1:] != ordered[..., :-1]], axis=-1)
     position = xp.broadcast_to(xp.arange(n), ordered.shape)
     first = running_max(xp.where(edge, position, 0))
     closing = xp.concatenate([edge[..., 1:], xp.ones_like(edge[..., :1])], axis=-1)
     last = n - 1 - xp.flip(running_max(xp.flip(xp.where(closing, n - 1 - position, 0), axis=-1)), axis=-1)
-    rank = (first + last) / 2 + 1
-    return xp.take_along_axis(rank, xp.argsort(order, axis=-1), axis=-1).astype(value.dtype)
+    rank = cast(first + last, value.dtype) / 2 + 1
+    return xp.take_along_axis(rank, order_of(order), axis=-1)
 
 
 def _normalised(weight: Array) -> Array:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from scout_rl.rules.arrays import namespace
+from scout_rl.rules.arrays import cast, namespace, smallest
 from scout_rl.rules.cells import Array
 from scout_rl.rules.rule import State, limited, require
 from scout_rl.rules.unpaced import UnpacedRule, one_level
@@ -49,9 +49,9 @@ class Reverse(UnpacedRule):
         t, success = state.statistics.window, state.statistics.success
         xp = namespace(success)
         progress = xp.asarray(self.fractions(success.shape[-1]), dtype=success.dtype)
-        p = self.start * xp.maximum(self.T - t, 0) / self.T
+        p = self.start * cast(xp.maximum(self.T - t, 0), success.dtype) / self.T
         distance = xp.abs(p[..., None] - progress)
-        near = distance <= distance.min(axis=-1, keepdims=True) + TIE
+        near = distance <= smallest(distance, keepdims=True) + TIE
         return one_level(state, xp.argmax(near, axis=-1))
 
     def fractions(self, n_levels: int) -> tuple[float, ...]:

@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from scout_rl.rules.arrays import active, namespace, scatter_set, segment_sum
+from scout_rl.rules.arrays import active, cast, namespace, scatter_set, segment_sum
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.frontier import Frontier, FrontierRule, Tests, init_frontier
 from scout_rl.rules.rule import check_shape, limited, require
@@ -55,9 +55,9 @@ class Rfcl(FrontierRule):
 
     def context_probabilities(self, state: RfclState) -> Array:
         """Contexts with less success get more."""
-        s_hat = self.successes(state) / namespace(state.length).maximum(state.length, 1)
+        rate = cast(self.successes(state), state.statistics.success.dtype)
+        s_hat = rate / namespace(state.length).maximum(state.length, 1)
         weight = 1 - s_hat * (state.frontier.moved == 0) + self.weight
-        weight = weight.astype(state.statistics.success.dtype)
         return weight / weight.sum(axis=-1, keepdims=True)
 
     def observe(self, state: RfclState, outcomes: Outcomes) -> RfclState:
@@ -65,13 +65,13 @@ class Rfcl(FrontierRule):
         xp = namespace(state.history)
         shape = state.statistics.success.shape
         t = tally(outcomes, shape)
-        success = outcomes.success.reshape(-1)[t.order].astype(xp.int32)
-        bit = success << xp.minimum(t.later, self.memory).astype(xp.int32)
-        bits = segment_sum(bit, t.segment)[t.segment].astype(xp.int32)
+        success = cast(outcomes.success.reshape(-1)[t.order], xp.int32)
+        bit = success << cast(xp.minimum(t.later, self.memory), xp.int32)
+        bits = cast(segment_sum(bit, t.segment)[t.segment], xp.int32)
         blank = xp.zeros(int(np.prod(shape)), xp.int32)
         here = active(state.frontier.level, shape[-1])
         new = scatter_set(blank, t.cell, bits & ((1 << self.memory) - 1))[here]
-        count = scatter_set(blank, t.cell, t.count.astype(xp.int32))[here]
+        count = scatter_set(blank, t.cell, cast(t.count, xp.int32))[here]
         stayed = state.frontier.moved == 0
         history = (state.history * stayed) << xp.minimum(count, self.memory)
         return state._replace(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scout_rl.rules.arrays import namespace
+from scout_rl.rules.arrays import cast, namespace
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.frontier import Frontier, FrontierRule, Tests
 from scout_rl.rules.rfcl import Rfcl, RfclState
@@ -45,14 +45,14 @@ class RfclDemo(FrontierRule):
     def distribution(self, state: RfclState) -> Array:
         """Contexts in proportion to their frontier, levels by halves from the frontier up."""
         like, xp = state.statistics.success, namespace(state.frontier.level)
-        f, n_levels = state.frontier.level.astype(xp.int32), like.shape[-1]
-        weight = xp.where(f > 0, f.astype(like.dtype) / n_levels, xp.asarray(SPARE, like.dtype))
+        f, n_levels = cast(state.frontier.level, xp.int32), like.shape[-1]
+        weight = xp.where(f > 0, cast(f, like.dtype) / n_levels, xp.asarray(SPARE, like.dtype))
         p = xp.zeros_like(like)
         for i in range(self.spread):
             share = 0.5 ** min(i + 1, self.spread - 1)
             level = xp.minimum(f + i, n_levels - 1)
-            p = p + share * (xp.arange(n_levels) == level[..., None])
-        return (p * (weight / weight.sum(axis=-1, keepdims=True))[..., None]).astype(like.dtype)
+            p = p + share * cast(xp.arange(n_levels) == level[..., None], like.dtype)
+        return p * (weight / weight.sum(axis=-1, keepdims=True))[..., None]
 
     def observe(self, state: RfclState, outcomes: Outcomes) -> RfclState:
         """Only rollouts from the frontier itself enter the buffer."""
@@ -69,5 +69,5 @@ class RfclDemo(FrontierRule):
     def transition(self, state: RfclState) -> Frontier:
         """``delta`` levels at once; level 0 is the end."""
         new, xp = super().transition(state), namespace(state.frontier.level)
-        harder = xp.maximum(state.frontier.level.astype(xp.int32) - self.delta, 0).astype(new.level.dtype)
+        harder = cast(xp.maximum(cast(state.frontier.level, xp.int32) - self.delta, 0), new.level.dtype)
         return new._replace(level=xp.where(new.moved != 0, harder, new.level))

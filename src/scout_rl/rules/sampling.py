@@ -6,14 +6,14 @@ All functions work on the last axis and keep the leading ones. To treat all cell
 
 from __future__ import annotations
 
-from scout_rl.rules.arrays import namespace, while_loop
+from scout_rl.rules.arrays import cast, largest, namespace, while_loop
 from scout_rl.rules.cells import Array
 
 
 def softmax(score: Array, tau: float) -> Array:
     """``exp(score/tau)``, normalised."""
     xp = namespace(score)
-    weight = xp.exp((score - score.max(axis=-1, keepdims=True)) / tau)
+    weight = xp.exp((score - largest(score, keepdims=True)) / tau)
     return weight / weight.sum(axis=-1, keepdims=True)
 
 
@@ -41,9 +41,10 @@ def floor_and_cap(p: Array, eps: float, q_max: float) -> Array:
         free = n - capped.sum(axis=-1, keepdims=True)
         even = room / xp.where(free > 0, free, 1)
         scaled = xp.where(mass > 0, below * (room / xp.where(mass > 0, mass, 1.0)), even)
-        return xp.where(capped, q_max, scaled).astype(p.dtype)
+        return cast(xp.where(capped, q_max, scaled), p.dtype)
 
-    return while_loop(exceeds, spread, p)
+    most = min(n, int(1 / q_max) + 1)  # every round caps one more entry, and no more than 1 / q_max fit
+    return while_loop(exceeds, spread, p, most)
 
 
 def uniform(like: Array) -> Array:

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from scout_rl.rules.arrays import active, namespace, take
+from scout_rl.rules.arrays import active, cast, namespace, take
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.frontier import Frontier, FrontierRule, Tests, init_frontier
 from scout_rl.rules.rule import State, check_shape, limited, require
@@ -96,8 +96,10 @@ class Scout(FrontierRule):
         here = active(f, L + 1)
         s = take(state.statistics.success, here)
         c = state.statistics.window[..., None] - take(state.statistics.last, here)
-        log_recency = namespace(s).log1p(c.astype(s.dtype))
-        score = self.lambda_h * s * (1 - s) + (self.lambda_p / L) * (L - f) + self.lambda_stale * log_recency
+        log_recency = namespace(s).log1p(cast(c, s.dtype))
+        score = (
+            self.lambda_h * s * (1 - s) + (self.lambda_p / L) * cast(L - f, s.dtype) + self.lambda_stale * log_recency
+        )
         if state.signal is not None:
             score = score + self.lambda_u * take(state.signal, here)
         return score

@@ -2,7 +2,7 @@
 
 A window's outcomes count in order. For a cell with k outcomes in the window, applying ``a <- keep*a + amount`` to
 each gives ``keep**k * a + sum_j keep**later_j * amount_j``, where ``later_j`` counts the cell's outcomes after j.
-This needs one sort and no loop, on NumPy and JAX.
+This needs one sort and no loop, on every kind of array.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scout_rl.rules.arrays import count_kept, namespace, scatter_set, segment_sum
+from scout_rl.rules.arrays import cast, count_kept, namespace, order_of, rows, scatter_set, search, segment_sum
 from scout_rl.rules.cells import Array, Outcomes
+
+ONE = np.int32(1)
+"""A window more. NumPy 1 makes 64 bits of an int32 and a Python number."""
 
 
 class Statistics(NamedTuple):
@@ -59,11 +62,11 @@ def tally(outcomes: Outcomes, shape: tuple[int, ...]) -> Tally:
         cell = cell + lead[..., None] * (n_rows * n_levels)
     n_cells = int(np.prod(shape))
     cell = xp.where(outcomes.valid, cell, n_cells).reshape(-1)
-    order = cell.argsort(stable=True)
+    order = order_of(cell)
     cell = cell[order]
     kept = count_kept(cell, n_cells)
     cell, order = cell[:kept], order[:kept]
-    first, end = cell.searchsorted(cell, side="left"), cell.searchsorted(cell, side="right")
+    first, end = search(cell, cell, "left"), search(cell, cell, "right")
     return Tally(cell, order, first, end - xp.arange(1, kept + 1), end - first)
 
 
@@ -73,22 +76,22 @@ def fold(array: Array, t: Tally, amount: Array, keep: float) -> Array:
     ``array`` is ``[..., contexts, levels]``. ``amount`` has one entry per outcome, in the input's order.
     """
     flat = array.reshape(-1)
-    amount = amount.reshape(-1)[t.order].astype(array.dtype)
-    added = segment_sum(amount * keep ** t.later.astype(array.dtype), t.segment)[t.segment]
-    new = keep ** t.count.astype(array.dtype) * flat[t.cell] + added
+    amount = cast(amount.reshape(-1)[t.order], array.dtype)
+    added = segment_sum(amount * keep ** cast(t.later, array.dtype), t.segment)[t.segment]
+    new = keep ** cast(t.count, array.dtype) * rows(flat, t.cell) + added
     return scatter_set(flat, t.cell, new).reshape(array.shape)
 
 
 def observe(statistics: Statistics, t: Tally, success: Array, beta: float) -> Statistics:
     """Spec section 4, steps 2 and 3: ``s <- (1-beta)*s + beta*r``, ``n <- n+1``, and recency of the sampled cells."""
-    window = statistics.window + 1
+    window = statistics.window + ONE
     shape = statistics.evidence.shape
     evidence, last = statistics.evidence.reshape(-1), statistics.last.reshape(-1)
     now = window if window.ndim == 0 else window.reshape(-1)[t.order // success.shape[-1]]
     return Statistics(
         window,
-        fold(statistics.success, t, success * beta, 1.0 - beta),
-        scatter_set(evidence, t.cell, evidence[t.cell] + t.count.astype(evidence.dtype)).reshape(shape),
+        fold(statistics.success, t, cast(success, statistics.success.dtype) * beta, 1.0 - beta),
+        scatter_set(evidence, t.cell, rows(evidence, t.cell) + cast(t.count, evidence.dtype)).reshape(shape),
         scatter_set(last, t.cell, now).reshape(shape),
     )
 

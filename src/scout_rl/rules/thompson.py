@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from scout_rl.rules.arrays import namespace, scatter_set, take
+from scout_rl.rules.arrays import cast, namespace, scatter_set, take
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.incomplete_beta import incomplete_beta
 from scout_rl.rules.rule import Rule, check_shape, limited, require
@@ -72,7 +72,7 @@ class Thompson(Rule):
         """Count the outcomes, and weigh the posteriors of their cells again."""
         t = tally(outcomes, state.wins.shape)
         wins = fold(state.wins, t, outcomes.success, self.discount)
-        losses = fold(state.losses, t, 1 - outcomes.success, self.discount)
+        losses = fold(state.losses, t, 1 - cast(outcomes.success, state.losses.dtype), self.discount)
         a, b = 1 + take(wins, t.cell), 1 + take(losses, t.cell)
         mass = incomplete_beta(a, b, self.target + self.width) - incomplete_beta(a, b, self.target - self.width)
         weighed = scatter_set(state.mass.reshape(-1), t.cell, mass)

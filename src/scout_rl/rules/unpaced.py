@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import NamedTuple
 
-from scout_rl.rules.arrays import namespace
+from scout_rl.rules.arrays import cast, namespace
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import Rule, State, check_shape
 from scout_rl.rules.statistics import Statistics, init_statistics, observe, tally
@@ -52,4 +52,4 @@ def one_level(state: State, level: Array) -> Array:
     """All probability at ``level`` (``[...]``): ``[..., levels]``."""
     success = state.statistics.success
     xp = namespace(success)
-    return (xp.arange(success.shape[-1]) == level[..., None]).astype(success.dtype)
+    return cast(xp.arange(success.shape[-1]) == level[..., None], success.dtype)

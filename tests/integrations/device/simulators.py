@@ -50,8 +50,9 @@ class Numbers:
 class Reference:
     """What the device does, written as a list of episodes and a host curriculum."""
 
-    def __init__(self, episodes: Episodes, uniform):
-        """``uniform(deck)``: the random numbers of that deck."""
+    def __init__(self, episodes: Episodes, uniform, close_every=1):
+        """``uniform(deck, call)``: the random numbers of that deck, drawn in that call."""
+        self.close_every = close_every
         self.e, self.uniform, self.decks, self.deck = episodes, uniform, 0, []
         self.curriculum = Curriculum(
             episodes.rule,
@@ -64,12 +65,13 @@ class Reference:
         self.started = []  # episodes that count, in the order of their start: [cell, outcome or None]
         self.current = [None] * episodes.environments  # of every environment: [cell, calls, its entry or None]
         self.uncounted = 0
+        self.calls = 0
         self._deal(np.ones(episodes.environments, bool))
 
     def _deal(self, done):
         count = int(done.sum())
         if count > len(self.deck):
-            self.curriculum.generator.next = self.uniform(self.decks)
+            self.curriculum.generator.next = self.uniform(self.decks, self.calls)
             cells = self.curriculum.assign(self.e.environments)
             self.deck, self.decks = list(zip(cells.context.tolist(), cells.level.tolist(), strict=True)), self.decks + 1
         for i in np.flatnonzero(done):
@@ -87,7 +89,8 @@ class Reference:
             if (done[i] or episode[1] >= self.e.longest) and episode[2] is not None:
                 episode[2][1] = bool(done[i] and success[i]), float(signal[i])
                 episode[2] = None
-        window = self.started[: self.e.window]
+        self.calls += 1
+        window = self.started[: self.e.window] if self.calls % self.close_every == 0 else []
         if len(window) == self.e.window and all(outcome for _, outcome in window):
             for cell, (won, signal_then) in window:
                 self.curriculum.record(*cell, won, signal_then if self.e.rule.needs_signal else None)

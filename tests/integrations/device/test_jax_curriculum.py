@@ -47,7 +47,7 @@ def test_assignments_are_those_of_record_in_the_order_of_start(key):
     state, step = curriculum.init(jax.random.key(3)), jax.jit(curriculum.step)
     data = state.key
     draw = jax.jit(lambda deck: jax.random.uniform(jax.random.fold_in(jax.random.wrap_key_data(data), deck), (24,)))
-    reference = Reference(curriculum, lambda deck: np.asarray(draw(deck)))
+    reference = Reference(curriculum, lambda deck, call: np.asarray(draw(deck)))
     simulator = Simulator()
     simulator.reset(np.ones(ENVIRONMENTS, bool), np.asarray(state.level))
     for call in range(CALLS):

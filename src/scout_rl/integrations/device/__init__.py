@@ -44,13 +44,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scout_rl.integrations.device.episodes import State
     from scout_rl.integrations.device.jax_curriculum import JaxCurriculum
+    from scout_rl.integrations.device.state import State
     from scout_rl.integrations.device.torch_curriculum import TorchCurriculum
 
 __all__ = ["JaxCurriculum", "State", "TorchCurriculum"]
 
-_LAZY = {"JaxCurriculum": "jax_curriculum", "State": "episodes", "TorchCurriculum": "torch_curriculum"}
+_LAZY = {"JaxCurriculum": "jax_curriculum", "State": "state", "TorchCurriculum": "torch_curriculum"}
 """Loaded when asked for: JAX users have no torch, and the other way round."""
 
 

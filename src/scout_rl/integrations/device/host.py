@@ -10,7 +10,8 @@ import numpy as np
 
 from scout_rl.curriculum import Curriculum, snapshot
 from scout_rl.files.refusal import Refusal
-from scout_rl.integrations.device.episodes import Episodes, Outcome, State
+from scout_rl.integrations.device.episodes import Episodes
+from scout_rl.integrations.device.state import Outcome, State
 from scout_rl.rules.cells import Cells
 
 SIZES = ("n_contexts", "n_levels", "window", "environments", "longest", "queue", "log")

@@ -8,7 +8,8 @@ from typing import Any
 from scout_rl.curriculum import Curriculum
 from scout_rl.files.extras import naming_extras
 from scout_rl.integrations.device import host
-from scout_rl.integrations.device.episodes import Episodes, State
+from scout_rl.integrations.device.episodes import Episodes
+from scout_rl.integrations.device.state import State
 from scout_rl.rules.cells import Array
 from scout_rl.rules.rule import require
 
