@@ -4,8 +4,8 @@
     python examples/brax_pendulum.py --plain       # the same PPO from the target start: never sees a reward
     python examples/brax_pendulum.py --envs 4096   # on a GPU
 
-A pendulum hangs, and its motor is too weak to lift it: it must swing up. The reward comes at the top alone. A context is a
-motor, from a quarter of gravity's torque down to 15%; a level is how far up the pendulum is released.
+A pendulum hangs, and its motor is too weak to lift it: it must swing up. The reward comes at the top alone. A context
+is a motor, from a quarter of gravity's torque down to 15%. A level is how far up the pendulum is released.
 """
 
 from __future__ import annotations
