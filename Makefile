@@ -58,7 +58,7 @@ peers: .venv-peers/.installed
 
 .venv-peers/.installed: pyproject.toml constraints.txt constraints-peers.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/pip install -q -c constraints.txt -c constraints-peers.txt -e '.[cli,plot,jax,minigrid,mujoco,sb3]' $(PEERS)
+	.venv-peers/bin/pip install -q -c constraints.txt -c constraints-peers.txt -e '.[cli,plot,jax,minigrid,bench,sb3]' $(PEERS)
 	touch $@
 
 # What would be uploaded, and whether it is fit for that.

@@ -103,7 +103,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
 
 def test_the_release_is_the_same_everywhere():
     """The version that users see, the newest one in the changelog, and the one to cite."""
-    newest = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), flags=re.M)[0]
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), flags=re.M)
+    newest = next(heading for heading in headings if heading != "Unreleased")
     cited = re.findall(r"^version: (\S+)", (ROOT / "CITATION.cff").read_text(), flags=re.M)
     assert [newest, *cited] == [scout_rl.__version__] * 2
 
@@ -137,6 +138,73 @@ def test_the_wheel_runs_an_example_in_an_empty_environment(empty_environment, tm
         "from importlib import resources as r; print((r.files('scout_rl.commands') / 'skeletons/lock.py').is_file())"
     )
     assert python(skeleton, empty_environment, env=clean).strip() == "True"
+
+
+USE = """
+import sys, warnings
+import gymnasium, mujoco, numpy as np
+from scout_rl import Curriculum, rules, verify_codec
+from scout_rl.integrations.gymnasium import Assignments, CurriculumEnv
+print(np.__version__, gymnasium.__version__, mujoco.__version__)
+for key in rules.RULES:
+    rule = rules.make(key, **({"level": 1} if key == "fixed" else {}))
+    folder = f"{sys.argv[1]}/{key}"
+    curriculum = Curriculum(rule, 6, 3, oracle_group=[0, 1] * 3, log_dir=folder)
+    rng = np.random.default_rng(0)
+    for window in range(60):
+        cells = curriculum.assign(16)
+        if window == 30:
+            curriculum.save(f"{folder}.npz")
+        curriculum.report(cells, rng.random(16) < 0.3 + 0.3 * cells.level, np.ones(16))
+    again = Curriculum(rule, 6, 3, oracle_group=[0, 1] * 3, log_dir=folder)
+    again.load(f"{folder}.npz")
+    again.report(again.assign(16), [True] * 16, np.ones(16))
+    assert again.windows == 31
+for name in ("CartPole-v1", "Hopper-v5"):
+    verdict = verify_codec(name)
+    assert verdict.ok, str(verdict)
+curriculum = Curriculum(rules.Ability(), 2, 2, window=4)
+env = CurriculumEnv(
+    gymnasium.make("CartPole-v1"), Assignments(curriculum),
+    lambda env, context, level: env.reset(seed=context), success=lambda *_: True,
+)
+for episode in range(12):
+    env.reset()
+    done = False
+    while not done:
+        *_, terminated, truncated, _ = env.step(0)
+        done = terminated or truncated
+assert curriculum.windows >= 2, curriculum
+print("used")
+"""
+OLDEST = {"numpy": "1.26.4", "gymnasium": "1.1.0", "mujoco": "3.2.0"}
+"""The oldest versions that pyproject.toml allows; of NumPy 1.26 the last patch."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("versions", ["oldest", "newest"])
+def test_the_wheel_works_with_the_oldest_and_the_newest_versions(wheel, versions, tmp_path):
+    """Rules, records, saves, codecs and the wrapper; the newest are whatever the registry has today."""
+    if versions == "oldest" and sys.version_info >= (3, 13):
+        pytest.skip("NumPy 1.26 has no wheels for Python 3.13")
+    requirements = (ROOT / "pyproject.toml").read_text()
+    for name, version in OLDEST.items():
+        assert f'"{name}>={version.rpartition(".")[0]}"' in requirements
+    venv.create(tmp_path / "env", with_pip=True)
+    executable = str(tmp_path / "env" / "bin" / "python")
+    wanted = [f"{name}=={version}" for name, version in OLDEST.items()] if versions == "oldest" else list(OLDEST)
+    pip = [executable, "-m", "pip", "install", "-q", "--upgrade", f"{wheel}[gymnasium,mujoco]", *wanted]
+    subprocess.run(pip, check=True, capture_output=True)
+    clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    use = [executable, "-W", "error::RuntimeWarning", "-c", USE, str(tmp_path)]
+    done = subprocess.run(use, capture_output=True, text=True, check=False, env=clean, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout.split()
+    assert printed[-1] == "used"
+    if versions == "oldest":
+        assert printed[:3] == list(OLDEST.values())
+    else:
+        assert int(printed[0].split(".")[0]) >= 2
 
 
 def test_the_command_says_what_it_needs(empty_environment):

@@ -28,7 +28,7 @@ VERIFY = "from scout_rl import verify_codec; verify_codec('CartPole-v1')"
         (SCOUT, ["train", "doorkey"], "jax", "jax"),
         (SCOUT, ["train", "doorkey"], "optax", "jax"),
         (SCOUT, ["ladder", "doorkey"], "minigrid", "minigrid"),
-        (SCOUT, ["ladder", "fetch-air"], "mujoco", "mujoco"),
+        (SCOUT, ["ladder", "fetch-air"], "mujoco", "bench"),
         (SCOUT, ["demo"], "jax", "demo"),
         (SCOUT, ["demo"], "rich", "demo"),
         (SCOUT, ["verify-codec", "CartPole-v1"], "gymnasium", "gymnasium"),
@@ -36,6 +36,8 @@ VERIFY = "from scout_rl import verify_codec; verify_codec('CartPole-v1')"
         (IMPORT, ["scout_rl.integrations.sb3"], "gymnasium", "sb3"),
         (IMPORT, ["scout_rl.integrations.gymnasium"], "gymnasium", "gymnasium"),
         (IMPORT, ["scout_rl.ladders.recorder"], "gymnasium", "gymnasium"),
+        (IMPORT, ["scout_rl.integrations.device.jax_curriculum"], "jax", "jax"),
+        (IMPORT, ["scout_rl.integrations.device.torch_curriculum"], "torch", "torch"),
         (VERIFY, [], "gymnasium", "gymnasium"),
     ],
 )

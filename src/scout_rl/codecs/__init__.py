@@ -38,6 +38,10 @@ REGISTRY: list[tuple[str, str, tuple[str, ...]]] = [
 ]
 """Module, class and the packages it needs, the most special first. The method ``fits`` of a class decides."""
 
+BOX2D = """no codec fits {}: its world is inside Box2D, which can neither copy a world nor set its contacts.
+Write a function reset_to(env, context, level) that resets with the context's seed and plays the beginning of a \
+success: docs/environment.md, "Box2D"."""
+
 
 def codec_for(env: Env) -> Codec:
     """The first codec that fits the environment; a ``ValueError`` names the attribute that no codec can copy."""
@@ -47,6 +51,8 @@ def codec_for(env: Env) -> Codec:
             if codec_class.fits(env):
                 codec: Codec = codec_class()
                 return codec
+    if any(type(value).__module__.partition(".")[0] == "Box2D" for value in vars(env.unwrapped).values()):
+        raise Refusal(BOX2D.format(type(env.unwrapped).__name__))
     from scout_rl.codecs.deepcopy import DeepcopyCodec
 
     held = ", ".join(DeepcopyCodec().left_out(env))

@@ -26,7 +26,7 @@ def family(key: str) -> Family:
     """The family of that key. It is imported on first use, since each needs its own simulator package."""
     if key not in _MODULES:
         raise Refusal(f"no family {key!r}; the families are {', '.join(FAMILIES)}")
-    with naming_extras(f"the {key} family"):
+    with naming_extras(f"the {key} family", "" if key == "minigrid" else "bench"):
         loaded: Family = importlib.import_module(_MODULES[key]).FAMILY
     return loaded
 

@@ -25,9 +25,9 @@ they were played, so the mean success of a window is the true rate, however long
   that is free of this bias can be faster without a model of how long episodes last.
 - ``longest`` is the time limit of the simulator, in calls. An episode that has not ended by then counts as a failure
   at once, and what becomes of it later is ignored. So the wait is bounded even where an environment hangs.
-- ``queue`` bounds the memory (the default: 16 episodes per environment). While the queue is full, new episodes are
+- ``queue`` bounds the memory (the default: 8 episodes per environment). While the queue is full, new episodes are
   played but not counted (``state.uncounted``). That is decided before they start, so it biases nothing. It
-  happens where most episodes are more than 16 times shorter than the longest, or windows close too seldom.
+  happens where most episodes are more than 8 times shorter than the longest, or windows close too seldom.
 - One call closes at most one window, so every call costs about the same. Windows keep up while ``window`` is at least
   the number of episodes that end per call (torch: per ``close_every`` calls).
 

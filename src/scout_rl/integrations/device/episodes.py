@@ -36,7 +36,7 @@ class Episodes:
     window: int = 0
     """Outcomes per window; 0: a quarter of the environments, at least 16."""
     queue: int = 0
-    """Episodes that are remembered; 0: 16 per environment, at least four windows."""
+    """Episodes that are remembered; 0: 8 per environment, at least four windows."""
     log: int = 64
     """Closed windows that are kept until they are drained."""
     oracle_group: ArrayLike | None = None
@@ -51,7 +51,7 @@ class Episodes:
         for name in ("environments", "longest", "log"):
             require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}, but must be at least 1")
         window = self.window or max(16, self.environments // 4)
-        queue = self.queue or max(16 * self.environments, 4 * window)
+        queue = self.queue or max(8 * self.environments, 4 * window)
         require(window >= 1, f"window is {window}, but a window has at least one outcome")
         require(queue >= window, f"queue is {queue}, but must hold a window of {window} outcomes")
         object.__setattr__(self, "window", window)
