@@ -5,7 +5,7 @@
     python examples/brax_pendulum.py --envs 4096   # on a GPU
 
 A pendulum hangs, and its motor is too weak to lift it: it must swing up. The reward comes at the top alone. A context
-is a motor, from a quarter of gravity's torque down to 15%. A level is how far up the pendulum is released.
+is a motor, from a fifth of gravity's torque down to 15%. A level is how far up the pendulum is released.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scout_rl import rules
 from scout_rl.integrations.brax import BraxCurriculum
 
 GRAVITY, STEP = 9.81, 0.05
-MOTORS = jnp.linspace(2.5, 1.5, 8)  # the largest torque of each context; gravity's is 9.81
+MOTORS = jnp.linspace(2.0, 1.5, 8)  # the largest torque of each context; gravity's is 9.81
 RELEASED = jnp.array([0.0, 0.8, 1.6, 2.2, 2.7])  # radians from hanging, by level; level 0 is the target start
 EPISODE = 200  # steps: ten seconds
 
@@ -49,9 +49,7 @@ class Pendulum(Env):
         simulator = jnp.array([angle + STEP * speed, speed])
         success = (jnp.cos(simulator[0]) < -0.95).astype(jnp.float32)
         state.metrics.update(success=success)
-        return state.replace(
-            pipeline_state=simulator, obs=self.observe(simulator, motor), reward=success, done=success
-        )
+        return state.replace(pipeline_state=simulator, obs=self.observe(simulator, motor), reward=success, done=success)
 
     def observe(self, simulator, motor):
         angle, speed = simulator

@@ -13,6 +13,7 @@ EXTRA = {
     **dict.fromkeys(("gymnasium_robotics", "metaworld", "scipy"), "bench"),
     **dict.fromkeys(("ray", "fsspec"), "ray"),
     **dict.fromkeys(("imageio", "imageio_ffmpeg"), "video"),
+    "brax": "brax",
     "matplotlib": "plot",
     "mujoco": "mujoco",
     "stable_baselines3": "sb3",

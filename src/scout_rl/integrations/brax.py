@@ -71,12 +71,8 @@ class BraxCurriculum(HostCopy):
         """
         require(self._wrapped < 2, "this curriculum has served one training: make another, which can `load` its save")
         self._check(env)
-        library_wrap = self._library_wrap
-        if library_wrap is None:
-            with naming_extras("BraxCurriculum"):
-                from brax.envs.wrappers.training import wrap as library_wrap
         lengths = {"episode_length": episode_length, "action_repeat": action_repeat}
-        whole = library_wrap(env, **lengths, randomization_fn=randomization_fn)
+        whole = (self._library_wrap or _brax_wrap())(env, **lengths, randomization_fn=randomization_fn)
         outer = type(whole).__name__
         require("AutoReset" in outer, f"the outermost wrapper of library_wrap is {outer}, but must be an autoreset")
         self._wrapped += 1
@@ -156,7 +152,7 @@ class _LadderEnv:
         return state.replace(info={**state.info, INFO: carried}, metrics=metrics)
 
     def _first(self, n: int) -> Any:
-        return Cells(jnp.arange(n) % self.curriculum.n_contexts, jnp.zeros(n, int))  # type: ignore[arg-type]
+        return Cells(jnp.arange(n) % self.curriculum.n_contexts, jnp.zeros(n, int))
 
     def _next(self, cells: Any, done: Array, succeeded: Array) -> Any:
         return cells
@@ -175,6 +171,12 @@ class _TrainingEnv(_LadderEnv):
 
     def _next(self, cells: Any, done: Array, succeeded: Array) -> Any:
         return self.curriculum.stepped(cells, done, succeeded)
+
+
+def _brax_wrap() -> Any:
+    with naming_extras("BraxCurriculum"):
+        from brax.envs.wrappers.training import wrap
+    return wrap
 
 
 def _restored(rungs: Any, now: Any, where: Array, cells: Any) -> Any:

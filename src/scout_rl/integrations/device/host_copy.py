@@ -15,8 +15,8 @@ import numpy as np
 from scout_rl.curriculum import Curriculum, snapshot
 from scout_rl.files.extras import naming_extras
 from scout_rl.integrations.device import host
-from scout_rl.integrations.device.state import State
 from scout_rl.integrations.device.jax_curriculum import JaxCurriculum
+from scout_rl.integrations.device.state import State
 from scout_rl.rules.cells import Array
 from scout_rl.rules.rule import Rule, require
 
