@@ -327,6 +327,7 @@ def test_brax_itself():
     python = ROOT / ".venv-brax/bin/python"
     if not python.exists():
         pytest.skip("Brax has an environment of its own, which is not here: make brax")
-    command = [python, "-m", "pytest", "-o", "addopts=", "-q", "tests/integrations/with_brax.py"]
+    command = [python, "-m", "pytest", "-o", "addopts=", "-q"]
+    command += ["tests/integrations/with_brax.py", "tests/docs/test_other_pages.py::test_brax"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-5000:]

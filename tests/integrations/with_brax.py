@@ -13,9 +13,8 @@ from brax.envs.base import PipelineEnv, State
 from brax.io import mjcf
 from brax.training.agents.ppo import train as ppo
 
-from scout_rl import Curriculum, rules
+from scout_rl import rules
 from scout_rl.integrations.brax import INFO, BraxCurriculum
-from tests.docs.pages import in_order, run
 
 ROOT = Path(__file__).parents[2]
 
@@ -124,11 +123,3 @@ def test_playground_s_own_wrapping_and_states():
             np.testing.assert_array_equal(np.asarray(rung)[done], np.asarray(getattr(state.data, part))[done])
     assert restarts == 8
     assert int(curriculum.state.rule.statistics.window) == 2
-
-
-def test_the_page(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    names, printed = run("trainer-brax.md", capsys)
-    in_order("trainer-brax.md", printed, skip=("steps",))
-    assert isinstance(names["records"], Curriculum)
-    assert (tmp_path / "runs/brax/windows.jsonl").exists()
