@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all setup lint docs results pictures peers dist clean
+.PHONY: demo test test-all setup lint docs results pictures peers brax mjlab dist clean
 
 demo: .venv/.demo
 	$(BIN)/scout demo --out out/demo
@@ -60,6 +60,20 @@ peers: .venv-peers/.installed
 .venv-peers/.installed: pyproject.toml constraints.txt constraints-peers.txt
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/pip install -q -c constraints.txt -c constraints-peers.txt -e '.[cli,plot,jax,minigrid,bench,sb3]' $(PEERS)
+	touch $@
+
+# Trainers whose pins clash with ours have environments of their own. Brax 0.14.2 calls what JAX 0.10 has removed.
+brax: .venv-brax/.installed
+mjlab: .venv-mjlab/.installed
+
+.venv-brax/.installed: pyproject.toml constraints-brax.txt
+	$(PYTHON) -m venv .venv-brax
+	.venv-brax/bin/pip install -q -c constraints-brax.txt -e '.[brax,cli,plot]' playground pytest hypothesis
+	touch $@
+
+.venv-mjlab/.installed: pyproject.toml constraints-mjlab.txt
+	$(PYTHON) -m venv .venv-mjlab
+	.venv-mjlab/bin/pip install -q -c constraints-mjlab.txt -e '.[torch,cli,plot]' mjlab pytest hypothesis
 	touch $@
 
 # What would be uploaded, and whether it is fit for that.

@@ -45,6 +45,8 @@ def test_every_script_has_help_and_knows_the_options_it_shows():
 
 RECORD = "results/doorkey-limited/random/100.npz"
 SHORT = {
+    "brax_curves": ["--seeds", "40", "--steps", "1", "--envs", "16", "--curves", "{out}/c", "--picture", "{out}/c.png"],
+    "brax_overhead": ["--envs", "16", "--contexts", "4", "--iterations", "1", "--rounds", "1"],
     "calibration": [RECORD, "--windows", "20"],
     "campaign_time": ["campaigns/annealing-small.toml", "--windows", "6"],
     "conflict_geometry": ["--windows", "1", "--updates", "1"],

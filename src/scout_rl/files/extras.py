@@ -14,6 +14,7 @@ EXTRA = {
     **dict.fromkeys(("ray", "fsspec"), "ray"),
     **dict.fromkeys(("imageio", "imageio_ffmpeg"), "video"),
     **dict.fromkeys(("starlette", "uvicorn"), "watch"),
+    "brax": "brax",
     "matplotlib": "plot",
     "mujoco": "mujoco",
     "stable_baselines3": "sb3",

@@ -1,0 +1,333 @@
+"""The Brax wrapper, on environments of Brax's kind that need no Brax: the same states, wrappers and order of wrapping.
+
+With Brax itself, MJX and Playground: `test_brax_itself` (slow, in the environment that ``make brax`` makes).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+from scout_rl import Curriculum, rules  # noqa: E402
+from scout_rl.files.refusal import Refusal  # noqa: E402
+from scout_rl.integrations.brax import INFO, METRIC, BraxCurriculum  # noqa: E402
+from scout_rl.integrations.device import JaxCurriculum  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+CONTEXTS, LEVELS, ENVS, LIMIT = 3, 4, 8, 6
+RULE = rules.Aced(n_min=3)  # JAX compiles it in half the time of `ability`
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class State:
+    pipeline_state: dict
+    obs: jax.Array
+    reward: jax.Array
+    done: jax.Array
+    metrics: dict
+    info: dict
+
+    def replace(self, **fields):
+        return dataclasses.replace(self, **fields)
+
+
+class Walk:
+    """Walk to 10: an action is a step's length. A context is where the ground is, a level a head start."""
+
+    action_size, observation_size = 1, 2
+
+    def reset(self, rng):
+        return self.at(0, 0, rng)
+
+    def at(self, context, level, rng):
+        zero = jnp.zeros(())
+        simulator = {"x": 3.0 * level * jnp.ones(()), "ground": jnp.full((2, 2), context, jnp.float32)}
+        info = {"goal": jnp.asarray(context, jnp.int32), "rng": rng, "seen": jnp.zeros((), bool)}
+        return State(simulator, self.observe(simulator), zero, zero, {"success": zero, "moved": zero}, info)
+
+    def step(self, state, action):
+        simulator = {**state.pipeline_state, "x": state.pipeline_state["x"] + action[0]}
+        success = simulator["x"] >= 10
+        state.metrics.update(success=success.astype(jnp.float32), moved=action[0])
+        state.info.update(seen=success, rng=jax.random.split(state.info["rng"])[0])
+        done = (simulator["x"] >= 12).astype(jnp.float32)
+        return state.replace(
+            pipeline_state=simulator, obs=self.observe(simulator), reward=state.info["goal"] + 0.0, done=done
+        )
+
+    def observe(self, simulator):
+        return jnp.stack([simulator["x"], simulator["ground"][0, 0]])
+
+
+class Batch:
+    """As Brax's vmap wrapper: everything in the state has the environments' axis, `info` too."""
+
+    def __init__(self, env):
+        self.env = env
+
+    def __getattr__(self, name):
+        return getattr(self.__dict__["env"], name)
+
+    def reset(self, rng):
+        return jax.vmap(self.env.reset)(rng)
+
+    def step(self, state, action):
+        return jax.vmap(self.env.step)(state, action)
+
+
+class Episode(Batch):
+    """As Brax's episode wrapper: a clock in `info`, and metrics that are added up under the names of the reset."""
+
+    def __init__(self, env, length, repeat):
+        super().__init__(env)
+        self.length, self.repeat = length, repeat
+
+    def reset(self, rng):
+        state = self.env.reset(rng)
+        state.info.update(steps=jnp.zeros(len(rng)), sums={name: jnp.zeros(len(rng)) for name in state.metrics})
+        return state
+
+    def step(self, state, action):
+        state, _ = jax.lax.scan(lambda s, _: (self.env.step(s, action), None), state, (), self.repeat)
+        steps = state.info["steps"] + self.repeat
+        for name in state.metrics:
+            state.info["sums"][name] += state.metrics[name]
+        state.info["steps"] = steps
+        return state.replace(done=jnp.where(steps >= self.length, 1.0, state.done))
+
+
+class AutoReset(Batch):
+    pass
+
+
+def library_wrap(env, episode_length, action_repeat, randomization_fn=None):
+    return AutoReset(Episode(Batch(env), episode_length, action_repeat))
+
+
+def ladder(contexts=CONTEXTS, levels=LEVELS):
+    at = jax.vmap(jax.vmap(Walk().at, (None, 0, None)), (0, None, None))
+    return at(jnp.arange(contexts), jnp.arange(levels), jax.random.PRNGKey(7))
+
+
+def make(success="success", **options):
+    return BraxCurriculum(RULE, ladder(), success, library_wrap=library_wrap, **{"window": 8, **options})
+
+
+def keys(n=ENVS, seed=0):
+    return jax.random.split(jax.random.PRNGKey(seed), n)
+
+
+def played(env, state, steps, seed=0, strength=3.0):
+    """The states of some steps, with random actions that differ between environments."""
+    step, states = jax.jit(env.step), []
+    for action in np.random.default_rng(seed).uniform(0, strength, (steps, len(state.done), 1)):
+        state = step(state, jnp.asarray(action, jnp.float32))
+        states.append(state)
+    return states
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A curriculum, its reset, and the states of 60 steps after that of the reset."""
+    curriculum = make(log_dir=tmp_path_factory.mktemp("log"), seed=4)
+    env = curriculum.wrap(Walk(), LIMIT, 1)
+    reset = jax.jit(env.reset)
+    first = reset(keys())
+    return curriculum, reset, [first, *played(env, first, 60)]
+
+
+def test_finished_environments_restart_from_their_cells_and_no_other_is_touched(run):
+    curriculum, _, states = run
+    cells = states[0].info[INFO].cells
+    assert (states[0].pipeline_state["x"] == 3.0 * cells.level).all()
+    assert (states[0].info["goal"] == cells.context).all()
+    ended = 0
+    for before, after in itertools.pairwise(states):
+        done, cells = np.asarray(after.done > 0), after.info[INFO].cells
+        ended += done.sum()
+        starts = np.asarray(curriculum.ladder.pipeline_state["x"][cells.context, cells.level])
+        x = np.asarray(after.pipeline_state["x"])
+        assert (x[done] == starts[done]).all()
+        assert (np.asarray(after.pipeline_state["ground"])[done, 1, 1] == np.asarray(cells.context)[done]).all()
+        assert (np.asarray(after.obs)[done, 0] == starts[done]).all()
+        moved = np.asarray(before.pipeline_state["x"] + after.metrics["moved"])
+        assert np.allclose(x[~done], moved[~done]), "an episode that goes on is left alone"
+        assert (np.asarray(after.reward) == np.asarray(before.info[INFO].cells.context)).all(), "the context played"
+        again = np.asarray(before.done > 0)
+        assert (np.asarray(after.info["steps"])[again] == 1).all(), "the clock starts anew"
+        assert (np.asarray(after.info["steps"])[~again] == np.asarray(before.info["steps"])[~again] + 1).all()
+    assert ended > 60
+
+
+def test_info_of_the_last_step_is_there_for_the_trainer_and_random_keys_go_on(run):
+    states = run[2][1:]
+    last = [s for s in states if (np.asarray(s.info["seen"]) & np.asarray(s.done > 0)).any()]
+    assert last, "success of the last step can be read after it"
+    rng = np.stack([np.asarray(s.info["rng"]) for s in states])
+    assert len(np.unique(rng[:, 0], axis=0)) == len(states), "no restart repeats the random numbers of the ladder"
+
+
+def test_success_is_a_metric_an_info_or_a_function(run):
+    """The walk is at 10 or beyond, though it is restarted: what tells of the last step is still there."""
+    for state in run[2][1:]:
+        by_metric, by_info = make("success").succeeded(state), make("seen").succeeded(state)
+        assert (by_metric == by_info).all()
+        assert (by_metric == make(lambda state: state.metrics["success"] > 0.5).succeeded(state)).all()
+    assert any(np.asarray(state.metrics["success"]).any() for state in run[2])
+
+
+def test_cells_and_records_are_those_of_the_device_curriculum_fed_the_same_outcomes(run):
+    """An episode succeeds if any of its steps does: from 10 on, though it ends at 12 or by its time limit."""
+    curriculum, _, (first, *states) = run
+    expected = JaxCurriculum(RULE, CONTEXTS, LEVELS, environments=ENVS, longest=LIMIT, window=8, log=100)
+    device, step = expected.init(jax.random.key(4)), jax.jit(expected.step)
+    x, succeeded, late = np.asarray(first.pipeline_state["x"]), np.zeros(ENVS, bool), 0
+    for after in states:
+        x = x + np.asarray(after.metrics["moved"])
+        done = np.asarray(after.done > 0)
+        late += (done & succeeded & (x < 12)).sum()
+        succeeded |= x >= 10
+        device = step(device, done, succeeded)
+        cells = after.info[INFO].cells
+        assert (cells.context == device.context).all()
+        assert (cells.level == device.level).all()
+        succeeded &= ~done
+        x = np.where(done, np.asarray(after.pipeline_state["x"]), x)
+    assert late, "some succeed before their last step"
+    assert (curriculum.frontier == expected.rule.frontier(device.rule)).all()
+    assert curriculum.frontier.min() < LEVELS - 1, "frontiers have moved"
+    records = Curriculum(RULE, CONTEXTS, LEVELS, window=8, seed=4)
+    expected.drain(device, records)
+    drained = curriculum.drain()
+    assert drained.windows == records.windows == int(device.rule.statistics.window) > 5
+    assert drained.digest == records.digest
+    rows = [json.loads(line) for line in (Path(curriculum._log_dir) / "windows.jsonl").read_text().splitlines()]
+    assert len(rows) == records.windows
+    assert 0 < np.mean([row["success"] for row in rows]) < 1
+
+
+def test_the_state_travels_through_a_scan_that_gives_its_carry_away():
+    """As Brax's unroll: `jit` with a donated carry inside of `scan`; the copy on the host is the device's state."""
+    curriculum = make()
+    env = curriculum.wrap(Walk(), episode_length=5, action_repeat=2)
+    assert env.longest == 3, "in calls"
+
+    def unroll(state, key):
+        f = jax.jit(lambda s, k: (env.step(s, jax.random.uniform(k, (ENVS, 1), maxval=3.0)), s.done), donate_argnums=0)
+        return jax.lax.scan(f, state, jax.random.split(key, 100))
+
+    state, done = jax.jit(unroll, donate_argnums=0)(jax.jit(env.reset)(keys()), jax.random.PRNGKey(1))
+    assert done.sum() > 80
+    device = state.info[INFO].cells
+    assert int(curriculum.state.rule.statistics.window) == int(device.rule.statistics.window) > 8
+    for mine, theirs in zip(jax.tree.leaves(curriculum.state.rule), jax.tree.leaves(device.rule), strict=True):
+        np.testing.assert_array_equal(mine, np.asarray(theirs))
+    assert int(device.lost) == 0
+
+
+def test_a_reset_of_all_environments_forgets_no_closed_window(run):
+    """Brax's `num_resets_per_eval` calls reset between evaluations; the curriculum goes on from its newest window."""
+    curriculum, reset, states = run
+    windows = int(curriculum.state.rule.statistics.window)
+    assert windows == int(states[-1].info[INFO].cells.rule.statistics.window) > 3
+    again = reset(keys(seed=1)).info[INFO].cells
+    assert int(again.rule.statistics.window) == windows
+    assert (again.context == curriculum.state.context).all()
+    assert not np.asarray(again.age).any()
+
+
+def test_a_saved_training_goes_on_in_another(tmp_path):
+    one = make(log_dir=tmp_path / "log", seed=3)
+    env = one.wrap(Walk(), LIMIT, 1)
+    played(env, jax.jit(env.reset)(keys()), 40)
+    one.save(tmp_path / "saved")
+    windows = one.drain().windows
+    other = make(log_dir=tmp_path / "log", seed=3)
+    other.load(tmp_path / "saved")
+    env = other.wrap(Walk(), LIMIT, 1)
+    state = jax.jit(env.reset)(keys(seed=5))
+    assert (state.info[INFO].cells.level == one.state.level).all()
+    played(env, state, 40)
+    assert other.drain().windows > windows > 3
+    assert len((tmp_path / "log/windows.jsonl").read_text().splitlines()) == other.drain().windows
+    with pytest.raises(Refusal, match="load comes before"):
+        other.load(tmp_path / "saved")
+    third = make(log_dir=tmp_path / "log", seed=3)
+    with pytest.raises(Refusal, match="already holds windows"):
+        jax.jit(third.wrap(Walk(), LIMIT, 1).reset)(keys())
+
+
+def test_evaluation_plays_the_contexts_in_turn_from_the_target_start():
+    curriculum = make()
+    curriculum.wrap(Walk(), LIMIT, 1)
+    env = curriculum.wrap(Walk(), LIMIT, 1)
+    state = jax.jit(env.reset)(keys(7))
+    assert state.info["goal"].tolist() == [0, 1, 2, 0, 1, 2, 0]
+    assert not np.asarray(state.pipeline_state["x"]).any()
+    pace = jnp.array([0.5, 1.5, 3, 2, 4, 1.8, 2.2])[:, None]
+    once, step = np.zeros(7), jax.jit(env.step)
+    for t in range(LIMIT):
+        state = step(state, pace)
+        once += np.asarray(state.metrics[METRIC])
+        assert (np.asarray(state.done) == (((t + 1) * pace[:, 0] >= 12) | (t + 1 == LIMIT))).all() or t > 2
+    assert (once[[0, 1]] == 0).all()
+    assert (once[[2, 3, 5, 6]] == 1).all(), "a success counts once, however many steps it lasts"
+    assert state.info["goal"].tolist() == [0, 1, 2, 0, 1, 2, 0], "a context stays in its place"
+    with pytest.raises(Refusal, match="before the training has begun"):
+        curriculum.frontier  # noqa: B018
+
+
+def wrong(change):
+    return dataclasses.replace(ladder(), **change)
+
+
+@pytest.mark.parametrize(
+    ("rungs", "options", "sentence"),
+    [
+        (lambda: wrong({"obs": ladder().obs[..., :1]}), {}, r"ladder's .obs is float32\[3, 4, 1\].*float32\[3, 4, 2\]"),
+        (lambda: wrong({"reward": ladder().reward.astype(int)}), {}, "ladder's .reward is int32.*must be float32"),
+        (lambda: wrong({"info": {}}), {}, "but the environment's reset returns"),
+        (ladder, {"success": "sucess"}, r"called 'sucess'; there are \['goal', 'moved', 'rng', 'seen', 'success'\]"),
+        (ladder, {"library_wrap": lambda env, **_: Batch(env)}, "outermost wrapper of library_wrap is Batch"),
+        (lambda: wrong({"done": ladder().done[0]}), {}, r"done has shape \(4,\)"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_the_training(rungs, options, sentence):
+    options = {"success": "success", "library_wrap": library_wrap, **options}
+    with pytest.raises(Refusal, match=sentence):
+        BraxCurriculum(RULE, rungs(), **options).wrap(Walk(), LIMIT, 1)
+
+
+def test_more_refusals():
+    curriculum = make()
+    with pytest.raises(Refusal, match="no log_dir"):
+        curriculum.drain()
+    curriculum.wrap(Walk(), LIMIT, 1)
+    curriculum.wrap(Walk(), LIMIT, 1)
+    with pytest.raises(Refusal, match="has served one training"):
+        curriculum.wrap(Walk(), LIMIT, 1)
+    env = make().wrap(Walk(), LIMIT, 1)
+    with pytest.raises(Refusal, match="2 devices would have 2 curricula"):
+        jax.vmap(env.reset, axis_name="i")(keys(4).reshape(2, 2, 2))
+
+
+@pytest.mark.slow
+def test_brax_itself():
+    """tests/integrations/with_brax.py: PPO learns with it and not without; MJX and Playground restore; the page."""
+    python = ROOT / ".venv-brax/bin/python"
+    if not python.exists():
+        pytest.skip("Brax has an environment of its own, which is not here: make brax")
+    command = [python, "-m", "pytest", "-o", "addopts=", "-q"]
+    command += ["tests/integrations/with_brax.py", "tests/docs/test_other_pages.py::test_brax"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-5000:]
