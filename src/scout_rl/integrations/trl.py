@@ -29,10 +29,10 @@ from scout_rl.rules.cells import Cells
 from scout_rl.rules.rule import require
 
 with naming_extras("scout_rl.integrations.trl", "trl"):
+    from trl import GRPOTrainer  # isort: skip
     from accelerate.utils import broadcast_object_list
     from datasets import Dataset
     from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
-    from trl import GRPOTrainer
 
 __all__ = ["SAVED", "with_curriculum"]
 
@@ -187,7 +187,7 @@ class _CurriculumTrainer(GRPOTrainer):  # type: ignore[misc]
     ) -> dict[str, float]:
         """As TRL; outcomes of the trainer's own ``eval_dataset`` are recorded. The datasets of a dict are groups."""
         self._played = []
-        metrics = super().evaluate(eval_dataset, ignore_keys, metric_key_prefix)
+        metrics: dict[str, float] = super().evaluate(eval_dataset, ignore_keys, metric_key_prefix)
         own = self.eval_dataset[eval_dataset] if isinstance(eval_dataset, str) else self.eval_dataset
         played = self._played if isinstance(own, dict) else self._played[: len(own) * self.num_generations_eval]
         if isinstance(eval_dataset, str):  # TRL evaluates a dict name by name

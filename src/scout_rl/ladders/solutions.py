@@ -117,12 +117,12 @@ class SolutionLadder:
         if "".join(pieces) != text:
             raise Refusal(f"by= cuts the solution of row {context} into pieces that joined are another text")
         ends = np.cumsum([0, *map(len, pieces)])
-        shown = ends[np.floor(self.shares * len(pieces) + 1e-9).astype(int)]
+        shown: NDArray[np.int64] = ends[np.floor(self.shares * len(pieces) + 1e-9).astype(int)]
         answer = None if final is None else _place(str(final), text)
         if answer is None or shown[-1] < answer.end():
             return shown
         if leaks == "cut":
-            return np.minimum(shown, ends[ends <= answer.start()][-1])
+            return np.minimum(shown, int(ends[ends <= answer.start()][-1]))
         level = int(np.argmax(shown >= answer.end()))
         raise Refusal(
             f"level {level} of row {context} shows the answer {str(final)!r}, in {text[: answer.end()][-30:]!r}: show "
