@@ -7,7 +7,7 @@
 A prompt is an addition, column by column from the right: ``8+5 6+9=`` is 68 + 95. A worked solution has one line per
 column, ``+13`` and ``+16``: how the column was worked out, and its sum with the carry. The base model has read such
 lines worked out in four ways, all equally often: added (+), subtracted (-), the smaller (<) and the larger (>). So one
-line in four is right, and six in a row are right once in 4,096 times. The reward is 1 if the number that the last
+line in four is right, and eight in a row are right once in 65,536 times. The reward is 1 if the number that the last
 digits of the lines spell is the right one, else 0. Nothing comes from a hub.
 """
 
@@ -51,7 +51,7 @@ class Size(NamedTuple):
 
 
 SIZES = {
-    "small": Size(6, 32, 2, 900, 200, 64, 8, 1e-3),
+    "small": Size(8, 32, 2, 500, 100, 64, 8, 1e-3),
     "gpu": Size(12, 192, 6, 6_000, 1_000, 1_000, 64, 2e-4),  # 2.7 million parameters; written, not run
 }
 

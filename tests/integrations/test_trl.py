@@ -17,7 +17,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 torch = pytest.importorskip("torch")
 trl = pytest.importorskip("trl")
 
-from scout_rl import Curriculum, Refusal, rules  # noqa: E402
+from scout_rl import Curriculum, rules  # noqa: E402
+from scout_rl.files.refusal import Refusal  # noqa: E402
 from scout_rl.integrations.trl import SAVED, with_curriculum  # noqa: E402
 from scout_rl.ladders.solutions import SolutionLadder, tokens  # noqa: E402
 from tests.integrations.test_examples import example  # noqa: E402
@@ -243,15 +244,18 @@ def test_the_overhead_is_at_most_a_hundredth(tmp_path, monkeypatch):
     from scout_rl.integrations.trl import _CurriculumTrainer
 
     ours = []
-    for name in ("_draw", "_report"):
 
-        def timed(self, *args, method=getattr(_CurriculumTrainer, name)):
+    def timed(method):
+        def call(self, *args):
             start = time.process_time()
             result = method(self, *args)
             ours.append(time.process_time() - start)
             return result
 
-        monkeypatch.setattr(_CurriculumTrainer, name, timed)
+        return call
+
+    for name in ("_draw", "_report"):
+        monkeypatch.setattr(_CurriculumTrainer, name, timed(getattr(_CurriculumTrainer, name)))
     torch.set_num_threads(1)
     size = addition.SIZES["small"]._replace(taught=1)
     start = time.process_time()

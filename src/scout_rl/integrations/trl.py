@@ -38,8 +38,6 @@ __all__ = ["SAVED", "with_curriculum"]
 
 SAVED = "scout_curriculum.npz"
 """The curriculum's file in TRL's checkpoint folders."""
-TRIED_BEFORE = 4
-"""Worked solutions on which the rewards are tried before training."""
 
 
 def with_curriculum(
@@ -88,8 +86,7 @@ class _CurriculumTrainer(GRPOTrainer):  # type: ignore[misc]
     ) -> None:
         require(train_dataset is None, "the prompts are those of the ladder: leave train_dataset out")
         require(kwargs.get("environment_factory") is None, "a curriculum over solutions has no environment_factory")
-        self.curriculum, self.ladder = curriculum, ladder
-        self._threshold = threshold
+        self.curriculum, self.ladder, self._threshold = curriculum, ladder, threshold
         self._played: list[bool] = []
         self._by_name: dict[str, list[bool]] = {}
         rows = max(ladder.n_contexts, args.generation_batch_size // args.num_generations)
@@ -102,9 +99,7 @@ class _CurriculumTrainer(GRPOTrainer):  # type: ignore[misc]
     # -- a window --------------------------------------------------------------------------------------------------
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> Any:
-        if self.model.training:
-            inputs = self._draw(len(inputs))
-        return super()._generate_and_score_completions(inputs)
+        return super()._generate_and_score_completions(self._draw(len(inputs)) if self.model.training else inputs)
 
     def _draw(self, n: int) -> list[dict[str, Any]]:
         """Draw the window's cells in the main process; return the ``n`` rows of this one."""
@@ -163,7 +158,7 @@ class _CurriculumTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _try_rewards(self) -> None:
         """Before training: refuse rewards that are no success or failure, and warn of solutions that fail."""
-        contexts = range(min(TRIED_BEFORE, self.ladder.n_contexts))
+        contexts = range(min(4, self.ladder.n_contexts))
         solutions = [self.ladder.solution(context) for context in contexts]
         rows = [self.ladder.row(context, 0) for context in contexts]
         prompts, name = [row["prompt"] for row in rows], self.reward_func_names[self._success]
@@ -176,8 +171,7 @@ class _CurriculumTrainer(GRPOTrainer):  # type: ignore[misc]
         self._pending_metrics.clear()
         self._pending_extra_logs.clear()
         if not rights[0].any():
-            text = f"the reward {name!r} accepts none of the first {len(solutions)} worked solutions"
-            warnings.warn(f"{text}: can it read the format that they are in?", UserWarning, stacklevel=4)
+            warnings.warn(f"the reward {name!r} accepts none of the first worked solutions", UserWarning, stacklevel=3)
         require(not rights[1].all(), f"the reward {name!r} calls an empty completion a success")
 
     # -- evaluations -----------------------------------------------------------------------------------------------
@@ -209,10 +203,9 @@ class _CurriculumTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _load_optimizer_and_scheduler(self, checkpoint: Any) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)
-        if checkpoint is not None:
-            file = Path(checkpoint) / SAVED
-            require(file.exists(), f"{checkpoint} has no {SAVED}: it was trained without a curriculum")
-            self.curriculum.load(file)
+        file = Path(checkpoint) / SAVED
+        require(file.exists(), f"{checkpoint} has no {SAVED}: it was trained without a curriculum")
+        self.curriculum.load(file)
 
 
 def _index(names: list[str], success: str | None) -> int:
@@ -234,8 +227,8 @@ def _bare(prompt: Any, prefix: str) -> Any:
 
 
 def _whole_turn(prefix: str, completion: Any) -> Any:
-    if isinstance(completion, str) or not prefix:
-        return prefix + completion if prefix else completion
+    if isinstance(completion, str):
+        return prefix + completion
     return [{**completion[0], "content": prefix + (completion[0].get("content") or "")}, *completion[1:]]
 
 
@@ -247,11 +240,9 @@ def _metrics(curriculum: Curriculum, cells: Cells, success: NDArray[np.bool_], g
     metrics["teaches_nothing"] = metrics["all_failed"] + metrics["all_solved"]
     if (cells.level == 0).any():
         metrics["success_level0"] = success[cells.level == 0].mean()
-    statistics = curriculum.state.statistics
-    tried = statistics.evidence[:, 0] > 0
-    if tried.any():
-        metrics["worst_known"] = statistics.success[tried, 0].min()
-    frontier = curriculum.frontier
+    statistics, frontier = curriculum.state.statistics, curriculum.frontier
+    known = statistics.success[statistics.evidence[:, 0] > 0, 0]
+    metrics |= {"worst_known": known.min()} if len(known) else {}
     if frontier is not None:
         metrics |= {"mean_frontier": frontier.mean(), "worst_frontier": frontier.max()}
         metrics["share_at_target"] = (frontier == 0).mean()

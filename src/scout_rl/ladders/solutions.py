@@ -149,7 +149,10 @@ def _column(rows: Any, name: str) -> Iterator[Any]:
 
 def _place(answer: str, text: str) -> re.Match[str] | None:
     """Where the answer first stands as a word or number of its own: not 12 in 3.12, 12.5 or 112."""
-    return re.search(rf"(?<![\w])(?<!\d[.,]){re.escape(answer.strip())}(?!\w|[.,]\d)", text)
+    answer = answer.strip()
+    before = r"(?<!\w)(?<!\d[.,])" if answer[:1].isalnum() else ""
+    after = r"(?!\w|[.,]\d)" if answer[-1:].isalnum() else ""
+    return re.search(before + re.escape(answer) + after, text) if answer else None
 
 
 def _continued(prompt: Any, prefix: str) -> Any:
