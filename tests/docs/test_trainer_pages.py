@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+import re
 
 import numpy as np
 import pytest
 
 from scout_rl import Curriculum, cli, rules
-from tests.docs.pages import in_order, run
+from tests.docs.pages import in_order, run, text
 
 
 @pytest.fixture
@@ -76,3 +77,13 @@ def test_sb3(page, tmp_path):
         env.step(np.zeros(2, int))
     env.close()
     assert curriculum.windows >= 1
+
+
+def test_trl(page, tmp_path):
+    pytest.importorskip("trl")
+    names, printed = page("trainer-trl.md")
+    in_order("trainer-trl.md", printed)
+    logged = {key for row in names["trainer"].state.log_history for key in row if key.startswith("scout/")}
+    described = set(re.findall(r"`(scout/\w+)`", text("trainer-trl.md")))
+    assert logged <= described, "the page explains what is logged"
+    assert len((tmp_path / "runs/trl/records/windows.jsonl").read_text().splitlines()) == 6

@@ -36,6 +36,7 @@ VERIFY = "from scout_rl import verify_codec; verify_codec('CartPole-v1')"
         (SCOUT, ["verify-codec", "CartPole-v1"], "gymnasium", "gymnasium"),
         (IMPORT, ["scout_rl.integrations.sb3"], "stable_baselines3", "sb3"),
         (IMPORT, ["scout_rl.integrations.sb3"], "gymnasium", "sb3"),
+        (IMPORT, ["scout_rl.integrations.trl"], "trl", "trl"),
         (IMPORT, ["scout_rl.integrations.gymnasium"], "gymnasium", "gymnasium"),
         (IMPORT, ["scout_rl.ladders.recorder"], "gymnasium", "gymnasium"),
         (IMPORT, ["scout_rl.integrations.device.jax_curriculum"], "jax", "jax"),

@@ -115,7 +115,7 @@ def test_one_trajectory_a_context_becomes_a_ladder_that_sb3_trains_from(tmp_path
 
 def test_every_example_is_tested():
     """Here, or in the environment of its own that its trainer needs."""
-    here = Path(__file__).read_text()
+    here = Path(__file__).read_text() + Path(__file__).with_name("test_trl.py").read_text()
     elsewhere = "".join(path.read_text() for path in Path(__file__).parent.glob("with_*.py"))
     for path in EXAMPLES.glob("*.py"):
         assert f'example("{path.stem}")' in here or f'"examples/{path.name}"' in elsewhere, path.name

@@ -22,6 +22,7 @@ EXTRA = {
     "gymnasium": "gymnasium",
     "minigrid": "minigrid",
     "minari": "minari",
+    "trl": "trl",
     "tensorboard": "tensorboard",
 }
 """The extra that installs each package; `tests/files/test_extras.py` compares it with pyproject.toml."""

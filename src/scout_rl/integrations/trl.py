@@ -1,0 +1,249 @@
+"""TRL: one call gives `GRPOTrainer` a curriculum over prompts and shares of their worked solutions.
+
+    ladder = SolutionLadder(dataset, by="step")
+    curriculum = Curriculum(rules.Ability(), ladder.n_contexts, ladder.n_levels)
+    trainer = with_curriculum(GRPOTrainer, curriculum, ladder)(model=model, reward_funcs=exact, args=GRPOConfig(...))
+    trainer.train()
+
+A window is one generation batch. Its cells are drawn when the batch is generated, after all outcomes before it: what
+the data loader fetched ahead are empty rows. Each cell has ``num_generations`` outcomes, reported after TRL has
+gathered the rewards of all processes.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scout_rl.curriculum import Curriculum
+from scout_rl.files.extras import naming_extras
+from scout_rl.files.refusal import Refusal
+from scout_rl.ladders.solutions import PREFIX, SolutionLadder
+from scout_rl.rules.cells import Cells
+from scout_rl.rules.rule import require
+
+with naming_extras("scout_rl.integrations.trl", "trl"):
+    from trl import GRPOTrainer  # isort: skip
+    from accelerate.utils import broadcast_object_list
+    from datasets import Dataset
+    from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+
+__all__ = ["SAVED", "with_curriculum"]
+
+SAVED = "scout_curriculum.npz"
+"""The curriculum's file in TRL's checkpoint folders."""
+
+
+def with_curriculum(
+    trainer_class: type[GRPOTrainer],
+    curriculum: Curriculum,
+    ladder: SolutionLadder,
+    *,
+    success: str | None = None,
+    threshold: float | None = None,
+) -> Callable[..., Any]:
+    """Return ``trainer_class`` with a curriculum; call it as that class, without ``train_dataset``.
+
+    ``success`` names the reward function that says whether a completion is right; with one function it is that one.
+    It returns 0 or 1, or None for no outcome. With a ``threshold``, rewards from there on are a success.
+
+    Reward functions see the whole assistant's turn, shown part and completion, after the bare prompt, and the columns
+    of the prompt's row with ``scout_context``, ``scout_level`` and ``scout_prefix``.
+    """
+    require(
+        isinstance(trainer_class, type) and issubclass(trainer_class, GRPOTrainer),
+        f"with_curriculum takes GRPOTrainer or a subclass of it, not {trainer_class!r}",
+    )
+    require(
+        (ladder.n_contexts, ladder.n_levels) == (curriculum.n_contexts, curriculum.n_levels),
+        f"the ladder has {ladder.n_contexts} contexts x {ladder.n_levels} levels, "
+        f"the curriculum {curriculum.n_contexts} x {curriculum.n_levels}",
+    )
+    require(not curriculum.rule.needs_signal, f"{curriculum.rule.key} needs a learner's signal, and GRPO has none")
+    made = type(f"Curriculum{trainer_class.__name__}", (_CurriculumTrainer, trainer_class), {})
+    return functools.partial(made, curriculum=curriculum, ladder=ladder, success=success, threshold=threshold)
+
+
+class _CurriculumTrainer(GRPOTrainer):  # type: ignore[misc]
+    """What `with_curriculum` puts before a trainer class."""
+
+    def __init__(
+        self,
+        *,
+        curriculum: Curriculum,
+        ladder: SolutionLadder,
+        success: str | None,
+        threshold: float | None,
+        args: Any,
+        train_dataset: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        require(train_dataset is None, "the prompts are those of the ladder: leave train_dataset out")
+        require(kwargs.get("environment_factory") is None, "a curriculum over solutions has no environment_factory")
+        self.curriculum, self.ladder, self._threshold = curriculum, ladder, threshold
+        self._played: list[bool] = []
+        self._by_name: dict[str, list[bool]] = {}
+        rows = max(ladder.n_contexts, args.generation_batch_size // args.num_generations)
+        super().__init__(args=args, train_dataset=Dataset.from_dict({"prompt": [""] * rows}), **kwargs)
+        if not self.accelerator.is_main_process:
+            curriculum._records = None  # all processes count the same outcomes; one writes them
+        self._success = _index(self.reward_func_names, success)
+        self._try_rewards()
+
+    # -- a window --------------------------------------------------------------------------------------------------
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> Any:
+        return super()._generate_and_score_completions(self._draw(len(inputs)) if self.model.training else inputs)
+
+    def _draw(self, n: int) -> list[dict[str, Any]]:
+        """Draw the window's cells in the main process; return the ``n`` rows of this one."""
+        processes, rank = self.accelerator.num_processes, self.accelerator.process_index
+        drawn: list[Any] = [None]
+        if self.accelerator.is_main_process:
+            drawn = [tuple(part.tolist() for part in self.curriculum.assign(n * processes // self.num_generations))]
+        if processes > 1:
+            broadcast_object_list(drawn)
+        self._cells = Cells(*(np.repeat(np.asarray(part, np.int64), self.num_generations) for part in drawn[0]))
+        mine = zip(*(part[rank * n : (rank + 1) * n].tolist() for part in self._cells), strict=True)
+        row = functools.cache(self.ladder.row)
+        return [dict(row(context, level)) for context, level in mine]
+
+    def _tokenize_prompts(self, prompts: list[Any]) -> Any:
+        """TRL closes a last assistant message; here its text follows the generation prompt, to be continued."""
+        shown = [_shown(prompt) for prompt in prompts]
+        bare = [prompt[:-1] if text else prompt for prompt, text in zip(prompts, shown, strict=True)]
+        ids, images, fields = super()._tokenize_prompts(bare)
+        if any(shown):
+            more = self._tokenizer(shown, add_special_tokens=False)["input_ids"]
+            ids = [[*start, *rest] for start, rest in zip(ids, more, strict=True)]
+        return ids, images, fields
+
+    def _calculate_rewards(self, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any) -> Any:
+        prefixes = [row.get(PREFIX, "") for row in inputs]
+        turns = [_whole_turn(*pair) for pair in zip(prefixes, completions, strict=True)]
+        bare = [_bare(*pair) for pair in zip(prompts, prefixes, strict=True)]
+        rewards = super()._calculate_rewards(inputs, bare, turns, completion_ids_list)
+        values = rewards[:, self._success].double().cpu().numpy()
+        if self.model.training:
+            self._report(values)
+        else:
+            self._played += self._binary(values)[0].tolist()
+        return rewards
+
+    def _report(self, values: NDArray[np.float64]) -> None:
+        success, scored = self._binary(values)
+        self.curriculum.report(Cells(*(part[scored] for part in self._cells)), success[scored])
+        for name, value in _metrics(self.curriculum, self._cells, success, self.num_generations).items():
+            self._metrics["train"][f"scout/{name}"].append(value)
+
+    def _binary(self, values: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which rewards are a success, and which are known."""
+        scored = ~np.isnan(values)
+        if self._threshold is not None:
+            return values >= self._threshold, scored
+        wrong = scored & (values != 0) & (values != 1)
+        if wrong.any():
+            name = self.reward_func_names[self._success]
+            raise Refusal(
+                f"the reward {name!r} returned {values[wrong][0]:g}, but success must be 0 or 1: give with_curriculum "
+                "a threshold, or the name of another reward as success"
+            )
+        return values == 1, scored
+
+    def _try_rewards(self) -> None:
+        """Before training: refuse rewards that are no success or failure, and warn of solutions that fail."""
+        contexts = range(min(4, self.ladder.n_contexts))
+        solutions = [self.ladder.solution(context) for context in contexts]
+        rows = [self.ladder.row(context, 0) for context in contexts]
+        prompts, name = [row["prompt"] for row in rows], self.reward_func_names[self._success]
+        rights = []
+        for texts in (solutions, [""] * len(solutions)):
+            ids = self._tokenizer(texts, add_special_tokens=False)["input_ids"]
+            turns = texts if isinstance(prompts[0], str) else [[{"role": "assistant", "content": t}] for t in texts]
+            rewards = super()._calculate_rewards(rows, prompts, turns, ids)
+            rights.append(self._binary(rewards[:, self._success].double().cpu().numpy())[0])
+        self._pending_metrics.clear()
+        self._pending_extra_logs.clear()
+        if not rights[0].any():
+            warnings.warn(f"the reward {name!r} accepts none of the first worked solutions", UserWarning, stacklevel=3)
+        require(not rights[1].all(), f"the reward {name!r} calls an empty completion a success")
+
+    # -- evaluations -----------------------------------------------------------------------------------------------
+
+    def evaluate(
+        self, eval_dataset: Any = None, ignore_keys: list[str] | None = None, metric_key_prefix: str = "eval"
+    ) -> dict[str, float]:
+        """As TRL; outcomes of the trainer's own ``eval_dataset`` are recorded. The datasets of a dict are groups."""
+        self._played = []
+        metrics: dict[str, float] = super().evaluate(eval_dataset, ignore_keys, metric_key_prefix)
+        own = self.eval_dataset[eval_dataset] if isinstance(eval_dataset, str) else self.eval_dataset
+        played = self._played if isinstance(own, dict) else self._played[: len(own) * self.num_generations_eval]
+        if isinstance(eval_dataset, str):  # TRL evaluates a dict name by name
+            self._by_name[eval_dataset] = played
+        elif eval_dataset is None and self.curriculum.evaluated != self.curriculum.windows:  # one per window
+            groups = self._by_name if isinstance(own, dict) else {"all": played}
+            labels = [name for name, outcomes in groups.items() for _ in outcomes]
+            self.curriculum.evaluation([success for outcomes in groups.values() for success in outcomes], labels)
+        return metrics
+
+    # -- checkpoints -----------------------------------------------------------------------------------------------
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        if self.args.should_save:  # first: a checkpoint that is complete for TRL then has our part too
+            folder = Path(self._get_output_dir(trial=trial)) / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
+            folder.mkdir(parents=True, exist_ok=True)
+            self.curriculum.save(folder / SAVED)
+        super()._save_checkpoint(model, trial)
+
+    def _load_optimizer_and_scheduler(self, checkpoint: Any) -> None:
+        super()._load_optimizer_and_scheduler(checkpoint)
+        file = Path(checkpoint) / SAVED
+        require(file.exists(), f"{checkpoint} has no {SAVED}: it was trained without a curriculum")
+        self.curriculum.load(file)
+
+
+def _index(names: list[str], success: str | None) -> int:
+    """The place of the reward function that says what a success is."""
+    if success is None:
+        require(len(names) == 1, f"which of the rewards {', '.join(names)} is 1 at success? Name it with success=")
+        return 0
+    require(success in names, f"success is {success!r}, but the reward functions are {', '.join(names)}")
+    return names.index(success)
+
+
+def _shown(prompt: Any) -> str:
+    """The beginning of the assistant's turn in a conversation; empty for a plain text, where it is in the prompt."""
+    return prompt[-1]["content"] if isinstance(prompt, list) and prompt[-1]["role"] == "assistant" else ""
+
+
+def _bare(prompt: Any, prefix: str) -> Any:
+    return prompt if not prefix else prompt.removesuffix(prefix) if isinstance(prompt, str) else prompt[:-1]
+
+
+def _whole_turn(prefix: str, completion: Any) -> Any:
+    if isinstance(completion, str):
+        return prefix + completion
+    return [{**completion[0], "content": prefix + (completion[0].get("content") or "")}, *completion[1:]]
+
+
+def _metrics(curriculum: Curriculum, cells: Cells, success: NDArray[np.bool_], group: int) -> dict[str, float]:
+    """What TRL logs with every window, as ``scout/...``; docs/trainer-trl.md explains them."""
+    rate = success.reshape(-1, group).mean(axis=1)
+    metrics = {"windows": curriculum.windows, "mean_level": cells.level.mean()}
+    metrics |= {"all_failed": (rate == 0).mean(), "all_solved": (rate == 1).mean()}
+    metrics["teaches_nothing"] = metrics["all_failed"] + metrics["all_solved"]
+    if (cells.level == 0).any():
+        metrics["success_level0"] = success[cells.level == 0].mean()
+    statistics, frontier = curriculum.state.statistics, curriculum.frontier
+    known = statistics.success[statistics.evidence[:, 0] > 0, 0]
+    metrics |= {"worst_known": known.min()} if len(known) else {}
+    if frontier is not None:
+        metrics |= {"mean_frontier": frontier.mean(), "worst_frontier": frontier.max()}
+        metrics["share_at_target"] = (frontier == 0).mean()
+    return {name: float(value) for name, value in metrics.items()}

@@ -1,0 +1,69 @@
+"""Ladders from worked solutions: what each level shows, and what is refused."""
+
+import pytest
+
+from scout_rl.files.refusal import Refusal
+from scout_rl.ladders.solutions import SolutionLadder, sentences, steps
+
+ROW = {"prompt": "2+3+4=", "solution": "2+3=5\n5+4=9\nso 9", "answer": "9"}
+
+
+def shown(ladder, context=0):
+    return [ladder.row(context, level)["scout_prefix"] for level in range(ladder.n_levels)]
+
+
+def test_levels_show_whole_steps():
+    ladder = SolutionLadder([ROW], shares=(0, 0.4, 0.67), leaks="cut")
+    assert shown(ladder) == ["", "2+3=5\n", "2+3=5\n"], "the second step holds the answer"
+    assert ladder.row(0, 1)["prompt"] == "2+3+4=2+3=5\n"
+    assert ladder.row(0, 0)["prompt"] == ROW["prompt"]
+    assert SolutionLadder([ROW], shares=(0, 0.4, 0.67), answer=None).row(0, 2)["scout_prefix"] == "2+3=5\n5+4=9\n"
+
+
+def test_the_prefix_of_a_conversation_is_the_beginning_of_the_assistant_s_turn():
+    question = [{"role": "user", "content": "2+3+4?"}]
+    ladder = SolutionLadder([ROW | {"prompt": question}], shares=(0, 0.4))
+    assert ladder.row(0, 0)["prompt"] == question
+    assert ladder.row(0, 1)["prompt"] == [*question, {"role": "assistant", "content": "2+3=5\n"}]
+
+
+@pytest.mark.parametrize("text", ["One. Two is 2.5! Three?", "a\n\nb\nc", "no end", "\n\nx", "A. \n B."])
+def test_pieces_joined_are_the_solution(text):
+    for split in (steps, sentences):
+        assert "".join(split(text)) == text
+    assert sentences("One. Two is 2.5! Three?") == ["One.", " Two is 2.5!", " Three?"]
+    assert steps("a\n\nb\nc") == ["a\n\n", "b\n", "c"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "leaks"), [("9", True), ("5", True), ("2", True), ("3+4", False), ("45", False), ("+3", True)]
+)
+def test_an_answer_leaks_as_a_word_of_its_own(answer, leaks):
+    row = ROW | {"solution": "2+3=5\n5+4=9\nx 3.9 459 so", "answer": answer}
+    if not leaks:
+        SolutionLadder([row], shares=(0, 0.99))
+        return
+    with pytest.raises(Refusal, match=f"level 1 of row 0 shows the answer '.?{answer[-1]}'"):
+        SolutionLadder([row], shares=(0, 0.99))
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "sentence"),
+    [
+        ([{"prompt": "a", "answer": "b"}], {}, "no column 'solution', only prompt, answer"),
+        ([{"prompt": "a", "solution": "b\nc"}], {}, "no column 'answer'.*answer=None"),
+        ([ROW, ROW | {"solution": " "}], {"answer": None}, "row 1 has no solution"),
+        ([ROW, ROW | {"solution": None}], {"answer": None}, "row 1 has no solution"),
+        ([ROW], {"shares": (0, 0.5, 1)}, "rise to less than 1"),
+        ([ROW], {"by": "word"}, "by is 'word'"),
+        ([ROW], {"by": str.split}, "joined are another text"),
+        ([ROW], {"leaks": "ignore"}, "leaks is 'ignore'"),
+        ([ROW | {"solution": "one piece 9"}], {}, "cut it finer"),
+        ([ROW | {"prompt": []}], {}, "before the assistant's turn"),
+        ([], {}, "at least one row"),
+        (iter([ROW]), {}, "not a stream"),
+    ],
+)
+def test_refusals(rows, options, sentence):
+    with pytest.raises(Refusal, match=sentence):
+        SolutionLadder(rows, **options)
