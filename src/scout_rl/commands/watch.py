@@ -67,6 +67,7 @@ def watch(
         print(f"watching {', '.join(map(str, roots))} at {url} (ctrl-C ends it)", flush=True)
         if open and _has_desktop():
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+        os.nice(5)  # a training on the same cores goes first
         with contextlib.suppress(KeyboardInterrupt):
             serve(application(watcher, host, token), listening)
     watcher.look(spare=AT_THE_END, again=0.0)
@@ -112,7 +113,6 @@ def while_the_parent_lives() -> None:
         sys.stdin.read()
         os.kill(os.getpid(), signal.SIGINT)
 
-    os.nice(5)
     threading.Thread(target=end, daemon=True).start()
     with contextlib.suppress(KeyboardInterrupt):
         watch((Path(sys.argv[1]),))
