@@ -200,12 +200,14 @@ PAGE = """
 import json, sys, urllib.request
 url = sys.argv[1]
 key = json.load(urllib.request.urlopen(url + "/api/overview"))["runs"][0]["id"]
+since = 0
 for line in urllib.request.urlopen(url + "/api/updates"):
     if line.startswith(b"event: rows"):
-        for part in ("heat", "curves", "shares", "events", "stuck", "time"):
-            urllib.request.urlopen(f"{url}/api/runs/{key}/{part}").read()
+        for part in (f"heat?since={since}", "curves", "shares", "events", "stuck", "time"):
+            answer = json.load(urllib.request.urlopen(f"{url}/api/runs/{key}/{part}"))
+            since = answer.get("windows", since) if part.startswith("heat") else since
 """
-"""A page: told of a change, it asks for every part."""
+"""A page: told of a change, it asks for every part, and for the new columns of the map."""
 
 
 def main():

@@ -38,7 +38,7 @@ REPEATED = {
     "metaworld": "results/metaworld-pickplace/scout/100.npz",
 }
 COMMANDS = (
-    "new", "demo", "simulate", "train", "ladder", "campaign", "picture", "diagnose", "report", "evaluate",
+    "new", "demo", "simulate", "train", "ladder", "campaign", "watch", "picture", "diagnose", "report", "evaluate",
     "verify-codec", "repeat",
 )  # fmt: skip
 TIMES = {"timing.jsonl", ".lock"}

@@ -30,7 +30,7 @@ def watch(
     *,
     host: str = "127.0.0.1",
     port: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")] = None,
-    open: bool = True,
+    no_open: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     tui: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
 ) -> int:
     """Show runs while they train, and after: a page on this machine, until ctrl-C.
@@ -41,7 +41,7 @@ def watch(
         runs: Run folders, compact records, a Curriculum's log_dir, or folders that hold such. Default: runs.
         host: Address to serve at. Any but loopback can be reached by others, and needs the token that is printed.
         port: Of the page; 8765 or any free one where none is named.
-        open: Open a browser where there is a desktop.
+        no_open: Open no browser. One is opened only where there is a desktop.
         tui: Draw on this terminal instead: for a login node. Outside a terminal it draws once.
     """
     from scout_rl.watch.terminal import say_alerts, show
@@ -65,8 +65,9 @@ def watch(
     with bind(host, port) as listening:
         url = address(listening, host, token)
         print(f"watching {', '.join(map(str, roots))} at {url} (ctrl-C ends it)", flush=True)
-        if open and _has_desktop():
+        if not no_open and _has_desktop():
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+        os.nice(5)  # a training on the same cores goes first
         with contextlib.suppress(KeyboardInterrupt):
             serve(application(watcher, host, token), listening)
     watcher.look(spare=AT_THE_END, again=0.0)
@@ -112,7 +113,6 @@ def while_the_parent_lives() -> None:
         sys.stdin.read()
         os.kill(os.getpid(), signal.SIGINT)
 
-    os.nice(5)
     threading.Thread(target=end, daemon=True).start()
     with contextlib.suppress(KeyboardInterrupt):
         watch((Path(sys.argv[1]),))
