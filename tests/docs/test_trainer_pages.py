@@ -7,7 +7,7 @@ import csv
 import numpy as np
 import pytest
 
-from scout_rl import Curriculum, rules
+from scout_rl import Curriculum, cli, rules
 from tests.docs.pages import in_order, run
 
 
@@ -28,18 +28,18 @@ def test_own_loop(page, tmp_path):
     assert len((tmp_path / "runs/own/evaluations.jsonl").read_text().splitlines()) == 2
 
 
-def test_device(page):
-    jax = pytest.importorskip("jax")
+def test_device(page, tmp_path):
+    pytest.importorskip("jax")
+    pytest.importorskip("torch")
     names, printed = page("trainer-device.md")
     in_order("trainer-device.md", printed)
-    state, rule = names["state"], names["rule"]
-    counts = np.zeros((names["CONTEXTS"], names["LEVELS"]))
-    for t in range(20):
-        context, level = (np.asarray(part) for part in names["draw"](state, jax.random.key(t)))
-        np.add.at(counts, (context, level), 1)
-    drawn = counts.sum()
-    p = np.asarray(rule.distribution(state))
-    assert (np.abs(counts - drawn * p) < 5 * np.sqrt(drawn * p) + 5).all(), "the search draws from the distribution"
+    records = names["records"]
+    assert records.windows == len((tmp_path / "runs/device/windows.jsonl").read_text().splitlines()) > 50
+    assert (records.frontier == 3).mean() > 0.9
+    assert int(names["again"].uncounted) < 1000
+    assert abs(float(names["p"].sum()) - 1) < 1e-5
+    for command in (["picture", "runs/device"], ["diagnose", "runs/device"]):
+        assert cli.main(command) == 0
 
 
 def test_gymnasium(page):

@@ -41,6 +41,23 @@ def test_own_loop_learns(tmp_path):
     assert curriculum.frontier.mean() < 3, "frontiers move towards the target"
 
 
+def test_a_batch_of_torch_environments_learns(tmp_path):
+    records, _ = example("device_torch").train(30, seed=40, log_dir=tmp_path)
+    assert records.windows > 30
+    assert records.frontier.mean() < 3.5, "frontiers move towards the target"
+
+
+@pytest.mark.slow
+def test_a_batch_of_torch_environments_is_solved_and_from_the_target_start_alone_is_not():
+    train = example("device_torch").train
+    for seed in (40, 41):
+        _, success = train(300, seed=seed)
+        assert success.mean() > 0.95
+        assert success.min() > 0.6
+        _, plain = train(300, plain=True, seed=seed)
+        assert plain.mean() < 0.05
+
+
 def success_rate_at_target(model, enough: int) -> float:
     """Share of successes among the training episodes from level 0, of which there must be enough."""
     assignments = assignments_of(model.get_env())

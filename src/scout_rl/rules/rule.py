@@ -8,7 +8,8 @@ random generator or clock.
     state = rule.update(state, outcomes)  # one window: statistics, then one transition pass
 
 States are named tuples of arrays, and so JAX pytrees: ``jax.tree.map(jnp.asarray, state)`` moves one onto the device,
-and ``jax.jit(rule.update)`` and ``jax.vmap`` work. On NumPy, arrays may have leading axes
+and ``jax.jit(rule.update)`` and ``jax.vmap`` work. With ``torch.as_tensor`` on every array it is a torch state, and
+nothing of it is read on the host. On NumPy, arrays may have leading axes
 (``[seeds, contexts, levels]``); every function keeps them.
 """
 

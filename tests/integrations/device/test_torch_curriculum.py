@@ -14,8 +14,8 @@ torch = pytest.importorskip("torch")
 from scout_rl.integrations.device import TorchCurriculum  # noqa: E402
 from tests.rules.test_torch import NoTransfer, leaves  # noqa: E402
 
-DEFAULT = ("ability", "scout", "plr", "group-frontier")
-"""One rule of every kind: all cells, one cell per context, with a signal, with labels. The rest is slow."""
+DEFAULT = ("ability", "plr", "group-frontier")
+"""Over all cells, with a signal, and one cell per context with labels. The rest is slow."""
 
 
 def made(key="ability", **options):
@@ -54,13 +54,13 @@ def test_assignments_are_those_of_record_in_the_order_of_start(key, close_every)
         return drawn[call]
 
     reference, simulator = Reference(curriculum.episodes, uniform, close_every), started(curriculum)
-    for call in range(200):
+    for call in range(120):
         done, success, signal = simulator.step()
         cells = curriculum.step(*(torch.as_tensor(c) for c in (done, success, signal)))
         reference.step(done, success, signal)
         np.testing.assert_array_equal(np.stack(reference.cells), np.stack(cells), str(call))
         simulator.reset(done, cells.level.numpy())
-    assert int(curriculum.state.rule.statistics.window) == reference.curriculum.windows > 20 / close_every
+    assert int(curriculum.state.rule.statistics.window) == reference.curriculum.windows > 10 / close_every
     assert int(curriculum.state.uncounted) == reference.uncounted > 0
 
 
