@@ -1,1 +1,1 @@
-"""SCOUT in other people's training loops: Gymnasium, Stable-Baselines3, and those on an accelerator."""
+"""SCOUT in other people's training loops: Gymnasium, Stable-Baselines3, TRL, and simulators on an accelerator."""
