@@ -1,14 +1,17 @@
 """Five rules on the TRL example, three seeds each: train, then draw the held-out curves from the records.
 
-python -m benchmarks.trl_rules train OUT [RULE ...]    # about half a minute of one core per run
-python -m benchmarks.trl_rules draw OUT                # docs/images/trl-rules.json and .png
+python -m benchmarks.trl_rules OUT                     # half a minute per run; goes on where it was cut
+python -m benchmarks.trl_rules OUT --rules ability     # some of them
+python -m benchmarks.trl_rules OUT --images docs/images
+
+Without --images the curves and their picture are written to OUT.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
-import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -16,7 +19,7 @@ SEEDS = (40, 41, 42)
 COLOURS = {"ability": "C0", "scout": "C1", "adaback": "C2", "random": "C3", "target": "black"}
 
 
-def train(out: Path, rules: list[str]) -> None:
+def train(out: Path, rules: list[str], seeds: list[int], taught: int | None, steps: int | None) -> None:
     import torch
 
     torch.set_num_threads(1)
@@ -24,9 +27,10 @@ def train(out: Path, rules: list[str]) -> None:
     addition = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(addition)
     size = addition.SIZES["small"]
+    size = size._replace(taught=taught or size.taught, steps=steps or size.steps)
     out.mkdir(parents=True, exist_ok=True)
-    for seed in SEEDS:
-        for rule in rules or COLOURS:
+    for seed in seeds:
+        for rule in rules:
             if (out / rule / str(seed) / "done").exists():
                 continue
             model = addition.base_model(size, out / "base.pt")
@@ -36,23 +40,24 @@ def train(out: Path, rules: list[str]) -> None:
 
 def curves(out: Path) -> dict[str, dict[str, list[list[float]]]]:
     """Per rule and seed: (step, share of held-out bare prompts solved), from the records of finished runs."""
-    found: dict[str, dict[str, list[list[float]]]] = {}
+    by_rule: dict[str, dict[str, list[list[float]]]] = {}
     for rule in COLOURS:
         for seed in SEEDS:
             folder = out / rule / str(seed)
             if (folder / "done").exists():
                 rows = map(json.loads, (folder / "records/evaluations.jsonl").read_text().splitlines())
-                found.setdefault(rule, {})[str(seed)] = [[row["window"], row["success"]] for row in rows]
-    return found
+                by_rule.setdefault(rule, {})[str(seed)] = [[row["window"], row["success"]] for row in rows]
+    return by_rule
 
 
-def draw(out: Path) -> None:
+def draw(out: Path, images: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    by_rule, images = curves(out), ROOT / "docs/images"
+    by_rule = curves(out)
+    images.mkdir(parents=True, exist_ok=True)
     (images / "trl-rules.json").write_text(json.dumps(by_rule, indent=1) + "\n")
     figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
     for rule, seeds in by_rule.items():
@@ -64,6 +69,19 @@ def draw(out: Path) -> None:
     figure.savefig(images / "trl-rules.png", dpi=110)
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path, help="the folder of the runs")
+    parser.add_argument("--rules", nargs="+", default=list(COLOURS), choices=list(COLOURS))
+    parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS))
+    parser.add_argument("--taught", type=int, help="batches of single columns before GRPO")
+    parser.add_argument("--steps", type=int, help="steps of GRPO")
+    parser.add_argument("--images", type=Path)
+    args = parser.parse_args()
+    train(args.out, args.rules, args.seeds, args.taught, args.steps)
+    draw(args.out, args.images or args.out)
+    print(args.images or args.out)
+
+
 if __name__ == "__main__":
-    action, out, *rules = sys.argv[1:]
-    train(Path(out), rules) if action == "train" else draw(Path(out))
+    main()

@@ -64,6 +64,7 @@ SHORT = {
     "pictures": ["--only", "solved", "--out", "{out}"],
     "scenarios": ["--scenario", "homogeneous", "--rule", "target", "--seeds", "1", "--workers", "1"],
     "training": ["--rounds", "1", "--updates", "1"],
+    "trl_rules": ["{out}", "--rules", "ability", "--seeds", "40", "--taught", "2", "--steps", "20"],
     "watch": [
         *("--runs", "3", "--windows", "40", "--contexts", "10", "--large", "30"),
         *("--blocks", "1", "--block", "3", "--rounds", "2"),
