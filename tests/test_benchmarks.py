@@ -242,6 +242,7 @@ def test_frozen_lake_in_short(monkeypatch, capsys):
 
 
 @pytest.mark.usefixtures("shared_parts")
+@pytest.mark.slow
 def test_the_demos_bank_in_short(tmp_path, monkeypatch, capsys):
     """Six windows of every run; a second call reads them and says the same."""
     pytest.importorskip("jax")

@@ -158,6 +158,7 @@ def test_runs_that_are_no_batch():
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds the worker through /proc")
+@pytest.mark.slow
 def test_a_killed_campaign_continues_and_its_records_can_be_repeated(tmp_path, capsys):
     """`scout repeat` makes a run anew, without an interruption, in another lane and beside copies of itself.
 
