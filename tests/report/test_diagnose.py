@@ -266,3 +266,11 @@ def test_windows_have_their_true_numbers_after_a_restore(tmp_path):
     assert [(stuck.context, stuck.reason) for stuck in diagnosis.stuck] == [(3, "lost the target")]
     assert "at level 0 in window 61, at level" in diagnosis.stuck[0].evidence
     assert "60 windows from window 61 on." in diagnosis.sentences()[0]
+
+
+def test_one_context_is_not_called_contexts(tmp_path):
+    never = play(tmp_path / "run", lambda context, level, window: 0.0, n_contexts=1, windows=120)
+    text = "\n".join(diagnose(load(never)).sentences())
+    assert "seed 0, 1 context, 5 levels, 120 windows." in text
+    assert "Stuck: 1 of 1 context." in text
+    assert "    context 0; for example 0" in text

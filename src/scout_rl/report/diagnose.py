@@ -63,8 +63,9 @@ class Diagnosis:
         """The diagnosis in sentences."""
         a = self.about
         first = [
-            f"{a.name}: {a.rule}{f' on {a.setting}' if a.setting else ''}, seed {a.seed}, {a.n_contexts} contexts, "
-            f"{a.n_levels} levels, {a.windows} windows{f' from window {a.first + 1} on' if a.first else ''}."
+            f"{a.name}: {a.rule}{f' on {a.setting}' if a.setting else ''}, seed {a.seed}, "
+            f"{_counted(a.n_contexts, 'context')}, {_counted(a.n_levels, 'level')}, {_counted(a.windows, 'window')}"
+            f"{f' from window {a.first + 1} on' if a.first else ''}."
         ]
         return first + self._about_pace() + self._about_stuck()
 
@@ -112,15 +113,19 @@ class Diagnosis:
     def _about_stuck(self) -> list[str]:
         if not self.stuck:
             return ["No context is stuck."]
-        sentences = [f"Stuck: {len(self.stuck)} of {self.about.n_contexts} contexts."]
+        sentences = [f"Stuck: {len(self.stuck)} of {_counted(self.about.n_contexts, 'context')}."]
         by_reason: dict[str, list[Stuck]] = defaultdict(list)
         for stuck in self.stuck:
             by_reason[stuck.reason].append(stuck)
         for reason, contexts in sorted(by_reason.items(), key=lambda pair: -len(pair[1])):
             named = ", ".join(str(stuck.context) for stuck in contexts[:12]) + (", …" if len(contexts) > 12 else "")
             sentences.append(f"  {reason} ({len(contexts)}): {REASONS[reason]}.")
-            sentences.append(f"    contexts {named}; for example {contexts[0].context}: {contexts[0].evidence}.")
+            sentences.append(f"    context{'s' * (len(contexts) > 1)} {named}; for example {contexts[0].context}: {contexts[0].evidence}.")
         return sentences
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def diagnose(run: RunRecord) -> Diagnosis:
