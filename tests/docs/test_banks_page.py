@@ -27,6 +27,7 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.mark.skipif(find_spec("stable_baselines3") is None, reason="needs the extra sb3")
+@pytest.mark.slow
 def test_the_blocks_run_and_two_rules_are_compared(tmp_path):
     (tmp_path / "page.py").write_text("\n".join(blocks("python")))
     run = subprocess.run([sys.executable, "page.py"], cwd=tmp_path, capture_output=True, text=True, check=True)

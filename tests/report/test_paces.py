@@ -139,6 +139,7 @@ def test_the_bank_is_what_the_rule_shows(tmp_path):
     assert not np.array_equal(bank_logits(run)[:160], bank_logits(usual)[:160])
 
 
+@pytest.mark.slow
 def test_smooth_spreads_seldom_look_like_a_few():
     """Uniform and normal offsets of 10 to 200 contexts, 40 each: at most 1 of 320 splits is called a few."""
     rng = np.random.default_rng(0)

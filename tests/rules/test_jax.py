@@ -41,7 +41,13 @@ def test_numpy_and_jax_agree_over_a_thousand_windows(key):
     assert rule.frontier(rule.init(2, 2, [0, 1])) is None or len(np.unique(frontier)) > 1
 
 
-@pytest.mark.parametrize("key", rules.RULES)
+UNLIKE = {"ability", "scout", "group-frontier", "plr", "beta"}
+"""Rules with code of their own for arrays with leading axes; the others take part in the slow tests."""
+
+
+@pytest.mark.parametrize(
+    "key", [key if key in UNLIKE else pytest.param(key, marks=pytest.mark.slow) for key in rules.RULES]
+)
 def test_vmap_is_separate_runs(key):
     rule = small(key)
     start = jax.tree.map(jnp.asarray, rule.init(CONTEXTS, LEVELS, groups(CONTEXTS)))

@@ -108,6 +108,7 @@ def test_runs_repeat_and_learn(key):
     assert (run.success[:, -1, 0] > 0.9).all() == learns
 
 
+@pytest.mark.slow
 def test_the_conflict_structure_of_the_paper():
     scenario = SCENARIOS["conflict"]()
     rows = {key: summarise(play(rule_for(key, scenario), scenario)) for key in ("scout", "anneal", "reverse", "target")}

@@ -76,7 +76,10 @@ def happened(seen, key):
     }
 
 
-@pytest.mark.parametrize("key", ["doorkey", "doorkey-limited", "doorkey-16", "multiroom"])
+@pytest.mark.parametrize(
+    "key",
+    ["doorkey", "multiroom", *(pytest.param(key, marks=pytest.mark.slow) for key in ("doorkey-limited", "doorkey-16"))],
+)
 def test_parity_with_the_stock_package(minigrid, bank_of, key):
     seen = compare(minigrid, key, bank_of(key), n_contexts=30, seed=1)
     assert seen["steps"] > 2000

@@ -59,8 +59,9 @@ def assert_states_equal(a, b):
 @pytest.mark.parametrize(
     ("key", "kind"),
     [
-        *((key, "solver") for key in KEYS),
-        *(pytest.param(key, "random", marks=[] if key in ONE_EACH else [pytest.mark.slow]) for key in KEYS),
+        pytest.param(key, kind, marks=[] if key in ONE_EACH else [pytest.mark.slow])
+        for kind in ("solver", "random")
+        for key in KEYS
     ],
 )
 def test_whole_episodes_agree_step_by_step(some, key, kind):

@@ -44,6 +44,6 @@ def test_sketched_with_a_reason_where_there_is_no_offscreen_gl(key, tmp_path, mo
 
 
 @pytest.mark.skipif(not mujoco_renders(), reason=NO_GL)
-@pytest.mark.parametrize("key", MUJOCO)
+@pytest.mark.parametrize("key", [MUJOCO[0], pytest.param(MUJOCO[1], marks=pytest.mark.slow)])
 def test_rendered(key, tmp_path):
     assert draw(key, tmp_path / "cells.png") > 100

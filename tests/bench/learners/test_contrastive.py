@@ -45,6 +45,7 @@ def test_it_has_no_signal():
         )
 
 
+@pytest.mark.slow
 def test_it_solves_a_tiny_problem():
     learner = Contrastive(hidden=(64, 64), batch=128, updates=32, learning_rate=1e-3, warmup=300)
     assert reach_rate(learner, 20) >= 0.9

@@ -137,6 +137,7 @@ def test_the_signal_is_the_mean_absolute_td_error_before_the_update(ppo, init, u
     np.testing.assert_allclose(signal, expected, rtol=1e-4)
 
 
+@pytest.mark.slow  # `make test` trains batches in tests/bench/campaign/test_batch.py
 def test_updates_of_several_runs_are_one_vmapped_call_whatever_the_row_fractions(ppo, init, update):
     """Run 0 has 39 steps, run 1 has 10: alone, these fit into 0.625 of the 16 rows of a minibatch."""
     several = jax.jit(jax.vmap(dataclasses.replace(ppo, row_fractions=(1.0,)).update))
