@@ -44,6 +44,10 @@ def scatter_set(array: Array, index: Array, values: Array) -> Array:
 
     Where an index repeats, its values must be equal: the order of writing is not fixed.
     """
+    if traced(array):  # values that are computed while they are written need a copy of the array first
+        from jax import lax
+
+        values = lax.optimization_barrier(values)
     return put(copied(array), index, values)
 
 
@@ -200,16 +204,18 @@ def while_loop(condition: Callable[[Array], Array], body: Callable[[Array], Arra
     return lax.while_loop(condition, body, value)
 
 
-def apply_if(condition: Array, function: Callable[[Any], Any], value: Any) -> Any:
-    """``function(value)`` where ``condition`` (a scalar) holds, else ``value``: a named tuple of arrays."""
+def apply_if(
+    condition: Array, function: Callable[[Any], Any], value: Any, otherwise: Callable[[Any], Any] = lambda value: value
+) -> Any:
+    """``function(value)`` where ``condition`` (a scalar) holds, else ``otherwise(value)``: a named tuple of arrays."""
     xp = namespace(condition)
     if xp is np:
-        return function(value) if condition else value
+        return function(value) if condition else otherwise(value)
     if isinstance(xp, TorchArrays):
-        return xp.select(condition, function(value), value)
+        return xp.select(condition, function(value), otherwise(value))
     from jax import lax
 
-    return lax.cond(condition, function, lambda value: value, value)
+    return lax.cond(condition, function, otherwise, value)
 
 
 def cast(array: Array, dtype: Any) -> Array:

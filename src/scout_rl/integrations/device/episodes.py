@@ -90,16 +90,27 @@ class Episodes:
         )
 
     def advanced(
-        self, state: State, done: Array, success: Array, signal: Array | None, uniform: Callable[[State], Array]
+        self,
+        state: State,
+        done: Array,
+        success: Array,
+        signal: Array | None,
+        uniform: Callable[[State], Array],
+        logged: Callable[[State], State] | None = None,
     ) -> State:
         """One call. ``uniform(state)`` gives a random number in [0, 1) per environment.
 
-        What most calls do not need is behind one condition: on a GPU each one waits for the device's answer.
+        ``logged(state)`` follows where windows are in the log. What most calls do not need is behind one condition: on
+        a GPU each one waits for the device.
         """
         state = self.taken(state, done, success, signal)
-        due = self._ready(state) | self._used_up(state, done)
-        state = apply_if(due, lambda s: self._fresh(self.closed(s), done, uniform), state)
-        return self._assigned(state, done)
+
+        def due(state: State) -> State:
+            state = self.dealt(self.closed(state), done, uniform)
+            return state if logged is None else apply_if(state.logged > 0, logged, state)
+
+        is_due = self._ready(state) | self._used_up(state, done)
+        return apply_if(is_due, due, state, lambda state: self._assigned(state, done))  # type: ignore[no-any-return]
 
     def taken(self, state: State, done: Array, success: Array, signal: Array | None) -> State:
         """Write the outcomes of ended episodes to their places in the queue."""
@@ -145,14 +156,11 @@ class Episodes:
 
     def dealt(self, state: State, done: Array, uniform: Callable[[State], Array]) -> State:
         """Give every finished environment a cell from the deck, and a place in the queue while there is room."""
-        return self._assigned(self._fresh(state, done, uniform), done)
-
-    def _fresh(self, state: State, done: Array, uniform: Callable[[State], Array]) -> State:
-        """With a new deck, if the old one has too few cards left."""
-        used_up = self._used_up(state, done)
-        return apply_if(used_up, lambda s: self._deck(s, uniform(s)), state)  # type: ignore[no-any-return]
+        state = apply_if(self._used_up(state, done), lambda s: self._deck(s, uniform(s)), state)
+        return self._assigned(state, done)
 
     def _used_up(self, state: State, done: Array) -> Array:
+        """Whether the deck has too few cards left."""
         return state.dealt + done.sum() > self.environments
 
     def _assigned(self, state: State, done: Array) -> State:
