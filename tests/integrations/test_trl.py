@@ -44,7 +44,7 @@ def made(tmp_path, reward=odd, rule="ability", curriculum=None, with_options=Non
     curriculum = curriculum or Curriculum(rules.make(rule), TINY.prompts, 4, log_dir=tmp_path / "records")
     common = {"output_dir": str(tmp_path), "max_steps": 4, "per_device_train_batch_size": 8, "num_generations": 4}
     common |= {"max_completion_length": 6, "report_to": "none", "disable_tqdm": True, "save_strategy": "no"}
-    common |= {"bf16": False, "activation_checkpointing": False, "use_cpu": True, "logging_steps": 1}
+    common |= {"bf16": False, "gradient_checkpointing": False, "use_cpu": True, "logging_steps": 1}
     return with_curriculum(trl.GRPOTrainer, curriculum, ladder, **(with_options or {}))(
         model=addition.new_model(TINY),
         reward_funcs=reward,
