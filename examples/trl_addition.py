@@ -55,7 +55,7 @@ class Size(NamedTuple):
 
 SIZES = {
     "small": Size(8, 32, 2, 500, 100, 64, 8, 1e-3),
-    "gpu": Size(12, 256, 4, 2_000, 250, 512, 64, 4e-4, taught_rate=1e-3, held_out=256),  # 4.2 million parameters
+    "gpu": Size(12, 256, 4, 2_000, 300, 512, 64, 4e-4, taught_rate=1e-3, held_out=256),  # 4.2 million parameters
 }
 
 

@@ -264,6 +264,15 @@ def test_the_overhead_is_about_a_hundredth(tmp_path, monkeypatch):
     assert share < 0.02
 
 
+def test_minutes_end_the_example_with_an_evaluation(tmp_path):
+    size = TINY._replace(steps=50, held_out=6)
+    trainer = addition.train("ability", 40, size, addition.new_model(TINY), str(tmp_path), minutes=1e-9)
+    assert trainer.state.global_step == trainer.curriculum.windows == trainer.curriculum.evaluated == 1
+    assert len((tmp_path / "records/windows.jsonl").read_text().splitlines()) == 1
+    (row,) = map(json.loads, (tmp_path / "records/evaluations.jsonl").read_text().splitlines())
+    assert row["window"] == 1
+
+
 @pytest.mark.slow
 def test_with_the_curriculum_held_out_bare_prompts_are_solved_and_without_it_none(tmp_path):
     torch.set_num_threads(1)
