@@ -2,17 +2,18 @@
 
     python -m benchmarks.device_overhead [--environments 4096 --contexts 1000]
 
-Random actions on DoorKey 8x8 with 100 steps; environments are out of step with each other. Three loops are measured in
-turn, round after round, and the best round of each counts: a step without a curriculum (a finished environment starts
-again from its own cell); a step with it (the environment gets its next cell, and windows close); and the curriculum
-alone on the ends and outcomes of the first loop. On a busy machine the difference of the first two is smaller than
-their noise: then the third is the figure. The last line is JSON.
+Random actions on DoorKey 8x8 with 100 steps; environments are out of step with each other. Five loops are measured in
+turns, round after round: a step without a curriculum (a finished environment starts again from its own cell); for
+`ability` and `scout` a step with it (the environment gets its next cell, and windows close), and the curriculum alone
+on the ends and outcomes of the first loop. On a busy machine the difference of the first two is smaller than their
+noise: then the third is the figure. Best and median of the rounds are printed. The last line is JSON.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import time
 
 import jax
@@ -39,34 +40,46 @@ def starts_of(n_contexts: int):
     )
 
 
-def loops(rule, n_contexts: int, n: int, window: int, calls: int):
-    """Three functions without arguments: ``calls`` steps without, with, and of the curriculum alone."""
+def prepared(n_contexts: int, n: int, window: int, calls: int):
+    """A function of a rule: ``calls`` steps with it, and it alone, without arguments; and the steps without a rule."""
     simulator, starts = starts_of(n_contexts)
-    curriculum = JaxCurriculum(rule, n_contexts, LEVELS, environments=n, longest=simulator.max_steps, window=window)
-    paced = curriculum.init(jax.random.key(0))
+    keys = jax.random.split(jax.random.key(2), calls)
+
+    def made(rule):
+        return JaxCurriculum(rule, n_contexts, LEVELS, environments=n, longest=simulator.max_steps, window=window)
+
+    paced = made(rules.Random()).init(jax.random.key(0))
     own = paced.context * LEVELS + paced.level
     first = jax.tree.map(lambda a: a[own], starts)
     first = first._replace(step_count=jax.random.randint(jax.random.key(1), (n,), 0, simulator.max_steps))
-    keys = jax.random.split(jax.random.key(2), calls)
 
-    def step(carry, key):
-        state, paced = carry
-        state, result = jax.vmap(simulator.step)(state, jax.random.randint(key, (n,), 0, 7))
-        done, cell = result.terminated | result.truncated, own
-        if paced is not None:
-            paced = curriculum.step(paced, done, result.success)
-            cell = paced.context * LEVELS + paced.level
-        again = jax.tree.map(lambda a: a[cell], starts)
-        state = jax.tree.map(lambda a, b: jnp.where(done.reshape(-1, *[1] * (b.ndim - 1)), a, b), again, state)
-        return (state, paced), (done, result.success, result.observation.sum())
+    def steps(curriculum, state, paced):
+        def step(carry, key):
+            state, paced = carry
+            state, result = jax.vmap(simulator.step)(state, jax.random.randint(key, (n,), 0, 7))
+            done, cell = result.terminated | result.truncated, own
+            if curriculum is not None:
+                paced = curriculum.step(paced, done, result.success)
+                cell = paced.context * LEVELS + paced.level
+            again = jax.tree.map(lambda a: a[cell], starts)
+            state = jax.tree.map(lambda a, b: jnp.where(done.reshape(-1, *[1] * (b.ndim - 1)), a, b), again, state)
+            return (state, paced), (done, result.success, result.observation.sum())
 
-    without = jax.jit(lambda state: jax.lax.scan(step, (state, None), keys))
-    with_it = jax.jit(lambda state, paced: jax.lax.scan(step, (state, paced), keys))
-    done, success, _ = without(first)[1]
-    alone = jax.jit(
-        lambda paced: jax.lax.scan(lambda s, now: (curriculum.step(s, *now), None), paced, (done, success))[0]
-    )
-    return lambda: without(first), lambda: with_it(first, paced), lambda: alone(paced)
+        return jax.lax.scan(step, (state, paced), keys)
+
+    plain = jax.jit(lambda state: steps(None, state, None))
+    done, success, _ = plain(first)[1]
+
+    def of(rule):
+        curriculum = made(rule)
+        paced = curriculum.init(jax.random.key(0))
+        with_it = jax.jit(lambda state, paced: steps(curriculum, state, paced))
+        alone = jax.jit(
+            lambda paced: jax.lax.scan(lambda s, now: (curriculum.step(s, *now), None), paced, (done, success))[0]
+        )
+        return lambda: with_it(first, paced), lambda: alone(paced)
+
+    return lambda: plain(first), of
 
 
 def main() -> None:
@@ -75,26 +88,31 @@ def main() -> None:
     parser.add_argument("--contexts", type=int, default=1000)
     parser.add_argument("--window", type=int, default=0)
     parser.add_argument("--calls", type=int, default=200)
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--alone", action="store_true", help="measure only the curriculum alone")
     args = parser.parse_args()
-    figures = {}
+    plain, of = prepared(args.contexts, args.environments, args.window, args.calls)
+    loops, windows = {} if args.alone else {"without": plain}, {}
     for rule in (rules.Ability(), rules.Scout()):
-        three = loops(rule, args.contexts, args.environments, args.window, args.calls)
-        seconds = [[], [], []]
-        after = jax.block_until_ready([loop() for loop in three])[2]
-        for _ in range(args.rounds):
-            for loop, times in zip(three, seconds, strict=True):
-                begin = time.perf_counter()
-                jax.block_until_ready(loop())
-                times.append(1e6 * (time.perf_counter() - begin) / args.calls)
-        without, with_it, alone = (round(min(times), 1) for times in seconds)
-        windows = int(after.rule.statistics.window)
-        figures[rule.key] = {"without_us": without, "with_us": with_it, "alone_us": alone, "windows": windows}
-        print(
-            f"{rule.key:8} per call of {args.environments} environments: {without:.0f} us without, {with_it:.0f} us "
-            f"with, {alone:.0f} us the curriculum alone; {windows} windows closed in {args.calls} calls"
-        )
-    print(json.dumps({"backend": jax.default_backend(), **figures}))
+        with_it, alone = of(rule)
+        loops |= {} if args.alone else {f"{rule.key} with": with_it}
+        loops[f"{rule.key} alone"] = alone
+        windows[rule.key] = int(alone().rule.statistics.window)
+    for loop in loops.values():
+        jax.block_until_ready(loop())
+    micros: dict[str, list[float]] = {name: [] for name in loops}
+    for _ in range(args.rounds):
+        for name, loop in loops.items():
+            begin = time.perf_counter()
+            jax.block_until_ready(loop())
+            micros[name].append(1e6 * (time.perf_counter() - begin) / args.calls)
+    figures = {name: {"best_us": min(times), "median_us": statistics.median(times)} for name, times in micros.items()}
+    device = jax.devices()[0].device_kind
+    print(f"per call of {args.environments} environments, {args.contexts} contexts, {LEVELS} levels, {device}:")
+    for name, figure in figures.items():
+        print(f"  {name:13} {figure['best_us']:7.1f} us at best, {figure['median_us']:7.1f} us in the median")
+    print(f"  windows closed in {args.calls} calls: {windows}")
+    print(json.dumps({"backend": jax.default_backend(), "device": device, "windows": windows, **figures}))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 python -m benchmarks.trl_rules OUT                     # half a minute per run; goes on where it was cut
 python -m benchmarks.trl_rules OUT --rules ability     # some of them
 python -m benchmarks.trl_rules OUT --images docs/images
+python -m benchmarks.trl_rules OUT --size gpu --minutes 6 --seeds 40   # the second size
 
 Without --images the curves and their picture are written to OUT.
 """
@@ -19,23 +20,24 @@ SEEDS = (40, 41, 42)
 COLOURS = {"ability": "C0", "scout": "C1", "adaback": "C2", "random": "C3", "target": "black"}
 
 
-def train(out: Path, rules: list[str], seeds: list[int], taught: int | None, steps: int | None) -> None:
+def train(args: argparse.Namespace) -> None:
     import torch
 
     torch.set_num_threads(1)
     spec = importlib.util.spec_from_file_location("trl_addition", ROOT / "examples/trl_addition.py")
     addition = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(addition)
-    size = addition.SIZES["small"]
-    size = size._replace(taught=taught or size.taught, steps=steps or size.steps)
-    out.mkdir(parents=True, exist_ok=True)
-    for seed in seeds:
-        for rule in rules:
-            if (out / rule / str(seed) / "done").exists():
+    size = addition.SIZES[args.size]
+    size = size._replace(taught=args.taught or size.taught, steps=args.steps or size.steps)
+    args.out.mkdir(parents=True, exist_ok=True)
+    for seed in args.seeds:
+        for rule in args.rules:
+            folder = args.out / rule / str(seed)
+            if (folder / "done").exists():
                 continue
-            model = addition.base_model(size, out / "base.pt")
-            addition.train(rule, seed, size, model, str(out / rule / str(seed)))
-            (out / rule / str(seed) / "done").touch()
+            model = addition.base_model(size, args.out / "base.pt")
+            addition.train(rule, seed, size, model, str(folder), args.minutes)
+            (folder / "done").touch()
 
 
 def curves(out: Path) -> dict[str, dict[str, list[list[float]]]]:
@@ -50,15 +52,16 @@ def curves(out: Path) -> dict[str, dict[str, list[list[float]]]]:
     return by_rule
 
 
-def draw(out: Path, images: Path) -> None:
+def draw(out: Path, images: Path, name: str) -> None:
+    by_rule = curves(out)
+    images.mkdir(parents=True, exist_ok=True)
+    (images / f"{name}.json").write_text(json.dumps(by_rule, indent=1) + "\n")
+
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    by_rule = curves(out)
-    images.mkdir(parents=True, exist_ok=True)
-    (images / "trl-rules.json").write_text(json.dumps(by_rule, indent=1) + "\n")
     figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
     for rule, seeds in by_rule.items():
         for i, curve in enumerate(seeds.values()):
@@ -66,7 +69,7 @@ def draw(out: Path, images: Path) -> None:
             axes.plot(steps, solved, color=COLOURS[rule], alpha=0.8, label=None if i else rule)
     axes.set(xlabel="step of GRPO", ylabel="held-out bare prompts solved", ylim=(-0.02, 1))
     axes.legend()
-    figure.savefig(images / "trl-rules.png", dpi=110)
+    figure.savefig(images / f"{name}.png", dpi=110)
 
 
 def main() -> None:
@@ -74,12 +77,14 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="the folder of the runs")
     parser.add_argument("--rules", nargs="+", default=list(COLOURS), choices=list(COLOURS))
     parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS))
+    parser.add_argument("--size", choices=("small", "gpu"), default="small")
+    parser.add_argument("--minutes", type=float, help="of GRPO per run at most")
     parser.add_argument("--taught", type=int, help="batches of single columns before GRPO")
     parser.add_argument("--steps", type=int, help="steps of GRPO")
     parser.add_argument("--images", type=Path)
     args = parser.parse_args()
-    train(args.out, args.rules, args.seeds, args.taught, args.steps)
-    draw(args.out, args.images or args.out)
+    train(args)
+    draw(args.out, args.images or args.out, "trl-rules" if args.size == "small" else f"trl-rules-{args.size}")
     print(args.images or args.out)
 
 

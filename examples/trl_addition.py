@@ -2,7 +2,7 @@
 
     python examples/trl_addition.py                          # with `ability`: about three minutes on one core
     python examples/trl_addition.py --rule target            # from the bare prompts alone: nothing is learned
-    python examples/trl_addition.py --size gpu               # a second size, for a GPU
+    python examples/trl_addition.py --size gpu --minutes 6   # a second size, for a GPU
 
 A prompt is an addition, column by column from the right: ``8+5 6+9=`` is 68 + 95. A worked solution has one line per
 column, ``+13`` and ``+16``: how the column was worked out, and its sum with the carry. The base model has read such
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ import numpy as np
 import torch
 from datasets import Dataset
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from scout_rl import Curriculum, rules
@@ -48,11 +49,13 @@ class Size(NamedTuple):
     cells: int
     """Per step, each with eight generations."""
     learning_rate: float
+    taught_rate: float = 0.01
+    held_out: int = 64
 
 
 SIZES = {
     "small": Size(8, 32, 2, 500, 100, 64, 8, 1e-3),
-    "gpu": Size(12, 192, 6, 6_000, 1_000, 1_000, 64, 2e-4),  # 2.7 million parameters; written, not run
+    "gpu": Size(12, 256, 4, 2_000, 300, 512, 64, 4e-4, taught_rate=1e-3, held_out=256),  # 4.2 million parameters
 }
 
 
@@ -68,7 +71,7 @@ def new_model(size: Size) -> LlamaForCausalLM:
     special = {"bos_token_id": END, "eos_token_id": END, "pad_token_id": PAD}
     width = {"hidden_size": size.width, "intermediate_size": 4 * size.width, "initializer_range": 0.05}
     heads = {"num_hidden_layers": size.layers, "num_attention_heads": 4, "num_key_value_heads": 4}
-    places = {"max_position_embeddings": 128, "rope_theta": 1000.0}
+    places = {"max_position_embeddings": 256, "rope_theta": 1000.0}
     return LlamaForCausalLM(LlamaConfig(vocab_size=len(CHARACTERS), **special, **width, **heads, **places))
 
 
@@ -92,11 +95,11 @@ def corpus(rng, n: int, columns: int):
     return np.concatenate([prompt, lines, np.full((n, 1), END)], axis=1)
 
 
-def teach(model: LlamaForCausalLM, size: Size, seed: int, rate: float = 0.01) -> None:
+def teach(model: LlamaForCausalLM, size: Size, seed: int) -> None:
     """Supervised: the lines of the corpus, after their prompts."""
     rng, scored = np.random.default_rng(seed), 4 * size.columns + 1
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.0)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=size.taught)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=size.taught_rate, weight_decay=0.0)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, size.taught_rate, total_steps=size.taught)
     for _ in range(size.taught):
         ids = torch.as_tensor(corpus(rng, 128, size.columns), device=model.device)
         logits = model(input_ids=ids[:, :-1], logits_to_keep=scored).logits
@@ -113,7 +116,7 @@ def base_model(size: Size, cache: Path | None = None, seed: int = 0) -> LlamaFor
     torch.manual_seed(seed)
     model = new_model(size).to("cuda" if torch.cuda.is_available() else "cpu")
     if cache is not None and cache.exists():
-        model.load_state_dict(torch.load(cache, weights_only=True))
+        model.load_state_dict(torch.load(cache, weights_only=True, map_location=model.device))
         return model
     teach(model, size, seed)
     if cache is not None:
@@ -147,8 +150,19 @@ def number(text: str) -> str | None:
     return str(int(spelt)) if spelt.isdecimal() else None
 
 
-def train(rule: str, seed: int, size: Size, model: LlamaForCausalLM, out: str, **options):
-    """Return the trainer after training; ``options`` are more of GRPOConfig's."""
+class Deadline(TrainerCallback):
+    """Ends a training after so many minutes, with an evaluation."""
+
+    def __init__(self, minutes: float):
+        self.end = time.monotonic() + 60 * minutes
+
+    def on_step_end(self, args, state, control, **kwargs):
+        if time.monotonic() > self.end:
+            control.should_training_stop = control.should_evaluate = True
+
+
+def train(rule: str, seed: int, size: Size, model: LlamaForCausalLM, out: str, minutes: float | None = None, **options):
+    """Return the trainer after ``size.steps`` or ``minutes``; ``options`` are more of GRPOConfig's."""
     ladder = SolutionLadder(
         rows(np.random.default_rng(seed), size.prompts, size.columns),
         by="step",
@@ -168,13 +182,13 @@ def train(rule: str, seed: int, size: Size, model: LlamaForCausalLM, out: str, *
         "eval_strategy": "steps",
         "eval_steps": 20,
         "num_generations_eval": 1,
-        "per_device_eval_batch_size": 64,
+        "per_device_eval_batch_size": size.held_out,
         "logging_steps": 10,
         "save_strategy": "no",
         "report_to": "none",
         "disable_tqdm": True,
         "bf16": False,
-        "activation_checkpointing": False,
+        "gradient_checkpointing": False,
         "seed": seed,
     }
     trainer = with_curriculum(GRPOTrainer, curriculum, ladder)(
@@ -182,7 +196,8 @@ def train(rule: str, seed: int, size: Size, model: LlamaForCausalLM, out: str, *
         reward_funcs=exact,
         args=GRPOConfig(**{**args, **options}),
         processing_class=tokenizer(),
-        eval_dataset=Dataset.from_list(rows(np.random.default_rng(1_000 + seed), 64, size.columns)),  # bare prompts
+        eval_dataset=Dataset.from_list(rows(np.random.default_rng(1_000 + seed), size.held_out, size.columns)),  # bare
+        callbacks=[Deadline(minutes)] if minutes else None,
     )
     trainer.train(resume_from_checkpoint=options.get("resume_from_checkpoint"))
     return trainer
@@ -194,11 +209,12 @@ if __name__ == "__main__":
     parser.add_argument("--rule", choices=RULES, default="ability")
     parser.add_argument("--seed", type=int, default=40)
     parser.add_argument("--size", choices=SIZES, default="small")
+    parser.add_argument("--minutes", type=float, help="of GRPO at most")
     parser.add_argument("--out", default="runs/trl")
     parser.add_argument("--base", type=Path, help="file to keep the base model in")
     chosen = parser.parse_args()
     size = SIZES[chosen.size]
-    trainer = train(chosen.rule, chosen.seed, size, base_model(size, chosen.base), chosen.out)
+    trainer = train(chosen.rule, chosen.seed, size, base_model(size, chosen.base), chosen.out, chosen.minutes)
     for row in trainer.state.log_history:
         if "eval_reward" in row:
             print(f"step {row['step']:4d}: {row['eval_reward']:.2f} of the held-out bare prompts solved")

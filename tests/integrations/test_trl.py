@@ -44,7 +44,7 @@ def made(tmp_path, reward=odd, rule="ability", curriculum=None, with_options=Non
     curriculum = curriculum or Curriculum(rules.make(rule), TINY.prompts, 4, log_dir=tmp_path / "records")
     common = {"output_dir": str(tmp_path), "max_steps": 4, "per_device_train_batch_size": 8, "num_generations": 4}
     common |= {"max_completion_length": 6, "report_to": "none", "disable_tqdm": True, "save_strategy": "no"}
-    common |= {"bf16": False, "activation_checkpointing": False, "use_cpu": True, "logging_steps": 1}
+    common |= {"bf16": False, "gradient_checkpointing": False, "use_cpu": True, "logging_steps": 1}
     return with_curriculum(trl.GRPOTrainer, curriculum, ladder, **(with_options or {}))(
         model=addition.new_model(TINY),
         reward_funcs=reward,
@@ -262,6 +262,15 @@ def test_the_overhead_is_about_a_hundredth(tmp_path, monkeypatch):
     share = sum(ours) / (time.process_time() - start)
     print(f"share of the training: {share:.4f}")
     assert share < 0.02
+
+
+def test_minutes_end_the_example_with_an_evaluation(tmp_path):
+    size = TINY._replace(steps=50, held_out=6)
+    trainer = addition.train("ability", 40, size, addition.new_model(TINY), str(tmp_path), minutes=1e-9)
+    assert trainer.state.global_step == trainer.curriculum.windows == trainer.curriculum.evaluated == 1
+    assert len((tmp_path / "records/windows.jsonl").read_text().splitlines()) == 1
+    (row,) = map(json.loads, (tmp_path / "records/evaluations.jsonl").read_text().splitlines())
+    assert row["window"] == 1
 
 
 @pytest.mark.slow

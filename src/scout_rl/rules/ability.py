@@ -37,6 +37,7 @@ target start, ``1 - M[0]``, with a uniform floor.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -52,11 +53,13 @@ from scout_rl.rules.arrays import (
     namespace,
     order_of,
     over_blocks,
+    product,
     put,
     rows,
     running_max,
     search,
     segment_sum,
+    traced,
 )
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import Rule, Status, check_shape, limited
@@ -65,6 +68,8 @@ from scout_rl.rules.unpaced import BETA
 
 BLOCK, MOST_BLOCKS = 16, 64
 """Outcomes per step of the filter. A window of more than 1,024 has 64 blocks of equal size instead."""
+UNROLLED = 16
+"""Levels up to which JAX's step of the shared part is written out."""
 LIMIT = 6.0
 """Bound of ``g`` and of ``d``, in logits."""
 SHARED_STEP, OWN_STEP = 1.0, 2.0
@@ -190,7 +195,8 @@ class Ability(Rule):
             copied(state.variance.reshape(runs * n)),
             xp.zeros(runs, dtype),
         )
-        end = over_blocks(lambda carry, block: self._block(carry, block, n), start, _blocks(outcomes, runs))
+        blocks = _blocks(outcomes, runs)
+        end = over_blocks(lambda carry, block: self._block(carry, block, n), start, blocks, _sorted_by(n, runs))
         spread = xp.repeat(end.drift, n) if runs > 1 else end.drift
         variance = xp.minimum(self.own_variance, end.variance + spread).reshape(state.variance.shape)
         shared, own = end.shared.reshape(state.shared.shape), end.own.reshape(state.own.shape)
@@ -207,42 +213,33 @@ class Ability(Rule):
 
     def _block(self, carry: _Filter, block: Any, n: int) -> _Filter:
         """Steps 1 to 3 of the module's derivation."""
-        context, level, success, valid = block
-        xp, (runs, n_levels) = namespace(context), carry.shared.shape
-        dtype = carry.own.dtype
+        count, row, run, level, success, seen, first = block
+        xp, (runs, n_levels) = namespace(row), carry.shared.shape
+        dtype, size = carry.own.dtype, len(row)
         K = xp.asarray(_kernel(self.spread, n_levels), dtype)
-        count = cast(valid.sum(axis=-1), dtype)
+        count = cast(count, dtype)
         drift = carry.drift + count * (self.drift_own * self.own_variance / n)
         C = carry.covariance + (self.drift_shared * self.shared_variance * count)[:, None, None] * K
         most = largest(diagonal(C))
         C = C * xp.minimum(1.0, self.shared_variance / xp.maximum(most, 1e-30))[:, None, None]
 
-        # The block's outcomes, sorted by context; on NumPy without the invalid ones.
-        row = xp.where(valid, xp.arange(runs)[:, None] * n + context, runs * n).reshape(-1)
-        order = order_of(row)
-        row = row[order]
-        size = count_kept(row, runs * n)
-        row, order = row[:size], order[:size]
-        run = order // context.shape[-1]
-        level, seen = level.reshape(-1)[order], valid.reshape(-1)[order]
         g, d = carry.shared[run, level], rows(carry.own.reshape(-1), row * n_levels + level)
         P = _sigmoid(g + d)
-        e = (cast(success.reshape(-1)[order], dtype) - P) * seen
+        e = (cast(success, dtype) - P) * seen
         i = P * (1 - P) * seen
 
-        first = search(row, row, "left")  # the first outcome of the same context
         v = xp.minimum(self.own_variance, rows(carry.variance, row) + drift[run])
         explained = 1 + v * segment_sum(i, first)[first]
         at = run * n_levels + level
         shape = runs, n_levels
         residual = segment_sum(e / explained, at, runs * n_levels).reshape(shape)
         information = segment_sum(i / explained, at, runs * n_levels).reshape(shape)
-        C = xp.linalg.solve(xp.asarray(_kernel(0.0, n_levels), dtype) + C * information[:, None, :], C)
-        shared = running_max(carry.shared + _bounded((C @ residual[..., None])[..., 0], SHARED_STEP))
+        C = _with_information(C, information)
+        shared = running_max(carry.shared + _bounded(product(C, residual[..., None])[..., 0], SHARED_STEP))
 
         gain = v / explained
         per_context = segment_sum(e, first * n_levels + level, size * n_levels).reshape(size, n_levels)
-        move = _bounded(gain[:, None] * (per_context @ K)[first], OWN_STEP)
+        move = _bounded(gain[:, None] * product(per_context, K)[first], OWN_STEP)
         own = put(carry.own, row, _bounded(rows(carry.own, row) + move, LIMIT))
         variance = put(carry.variance, row, gain - drift[run])
         return _Filter(_bounded(shared, LIMIT), C, own, variance, drift)
@@ -325,6 +322,38 @@ def _blocks(outcomes: Outcomes, runs: int) -> tuple[Array, ...]:
         return tuple(c[None] for c in columns)
     padding = [(0, 0), (0, blocks * size - n)]
     return tuple(xp.moveaxis(xp.pad(c, padding).reshape(runs, blocks, size), 1, 0) for c in columns)
+
+
+def _with_information(C: Array, information: Array) -> Array:
+    """``(1/C + diag(information))**-1`` for ``[runs, levels, levels]`` and ``[runs, levels]``.
+
+    Solved for; JAX takes one level after the other instead: a library's solver is tens of kernels on a GPU.
+    """
+    xp, n_levels = namespace(C), C.shape[-1]
+    if not traced(C) or n_levels > UNROLLED:
+        return xp.linalg.solve(xp.asarray(_kernel(0.0, n_levels), C.dtype) + C * information[:, None, :], C)
+    for level in range(n_levels):
+        column, i = C[:, :, level], information[:, level]
+        C = C - (i / (1 + i * column[:, level]))[:, None, None] * (column[:, :, None] * column[:, None, :])
+    return C
+
+
+def _sorted_by(n: int, runs: int) -> Callable[..., tuple[Array, ...]]:
+    """What `_block` takes of a block: its outcomes sorted by context, on NumPy without the invalid ones."""
+
+    def prepared(context: Array, level: Array, success: Array, valid: Array) -> tuple[Array, ...]:
+        xp = namespace(context)
+        row = xp.where(valid, xp.arange(runs)[:, None] * n + context, runs * n).reshape(-1)
+        order = order_of(row)
+        row = row[order]
+        size = count_kept(row, runs * n)
+        row, order = row[:size], order[:size]
+        run = order // context.shape[-1]
+        level, success, seen = (column.reshape(-1)[order] for column in (level, success, valid))
+        first = search(row, row, "left")  # the first outcome of the same context
+        return valid.sum(axis=-1), row, run, level, success, seen, first
+
+    return prepared
 
 
 def _rising(cells: Array) -> list[Array]:

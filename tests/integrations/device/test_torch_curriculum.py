@@ -1,5 +1,7 @@
 """The torch device curriculum against `Curriculum.record`, its transfers, its saves and its records."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from tests.rules.test_contract import groups, small
 torch = pytest.importorskip("torch")
 
 from scout_rl.integrations.device import TorchCurriculum  # noqa: E402
-from tests.rules.test_torch import NoTransfer, leaves  # noqa: E402
+from tests.rules.test_torch import DEVICES, NO_CUDA, NoTransfer, leaves, no_wait  # noqa: E402
 
 DEFAULT = ("ability", "plr", "group-frontier")
 """Over all cells, with a signal, and one cell per context with labels. The rest is slow."""
@@ -36,30 +38,34 @@ def play(curriculum, simulator, calls):
 
 def started(curriculum, seed=0):
     simulator = Simulator(seed=seed)
-    simulator.reset(np.ones(ENVIRONMENTS, bool), curriculum.cells.level.numpy())
+    simulator.reset(np.ones(ENVIRONMENTS, bool), curriculum.cells.level.cpu().numpy())
     return simulator
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("close_every", [1, 3])
 @pytest.mark.parametrize("key", [pytest.param(k, marks=() if k in DEFAULT else pytest.mark.slow) for k in rules.RULES])
-def test_assignments_are_those_of_record_in_the_order_of_start(key, close_every):
+def test_assignments_are_those_of_record_in_the_order_of_start(key, close_every, device):
     """Every cell of every call, also where the queue is full and where an environment hangs."""
-    curriculum = made(key, queue=40, close_every=close_every, window=10 * close_every, seed=5)
-    numbers = torch.Generator().manual_seed(5)
+    curriculum = made(key, queue=40, close_every=close_every, window=10 * close_every, seed=5, device=device)
+    numbers = torch.Generator(device).manual_seed(5)
     drawn = []  # the device draws in every call, and uses it where it needs a deck
 
     def uniform(deck, call):
         while len(drawn) <= call:
-            drawn.append(torch.rand(ENVIRONMENTS, generator=numbers, dtype=torch.float64).numpy())
+            row = torch.rand(ENVIRONMENTS, generator=numbers, dtype=torch.float64, device=device)
+            drawn.append(row.cpu().numpy())
         return drawn[call]
 
     reference, simulator = Reference(curriculum.episodes, uniform, close_every), started(curriculum)
     for call in range(120):
         done, success, signal = simulator.step()
-        cells = curriculum.step(*(torch.as_tensor(c) for c in (done, success, signal)))
+        cells = [
+            c.cpu() for c in curriculum.step(*(torch.as_tensor(c, device=device) for c in (done, success, signal)))
+        ]
         reference.step(done, success, signal)
         np.testing.assert_array_equal(np.stack(reference.cells), np.stack(cells), str(call))
-        simulator.reset(done, cells.level.numpy())
+        simulator.reset(done, cells[1].numpy())
     assert int(curriculum.state.rule.statistics.window) == reference.curriculum.windows > 10 / close_every
     assert int(curriculum.state.uncounted) == reference.uncounted > 0
 
@@ -75,18 +81,14 @@ def test_no_call_reads_the_device_on_the_host():
     assert int(curriculum.state.rule.statistics.window) > 3
 
 
+@NO_CUDA
 @pytest.mark.parametrize("key", ["ability", "scout", "plr"])
 def test_on_the_gpu_no_call_waits(key):
-    if not torch.cuda.is_available():
-        pytest.skip("there is no CUDA device here")
     curriculum = made(key, device="cuda")
     flags = torch.rand(40, ENVIRONMENTS, device="cuda") < 0.3
     for call in range(40):
-        torch.cuda.set_sync_debug_mode("default" if call < 5 else "error")
-        try:
+        with contextlib.nullcontext() if call < 5 else no_wait("cuda"):
             curriculum.step(flags[call], flags[call], flags[call].double())
-        finally:
-            torch.cuda.set_sync_debug_mode("default")
     assert int(curriculum.state.rule.statistics.window) > 3
 
 

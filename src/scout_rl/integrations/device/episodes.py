@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from scout_rl.curriculum.checks import whole_number
 from scout_rl.integrations.device.state import Outcome, State
-from scout_rl.rules.arrays import apply_if, cast, namespace, put
+from scout_rl.rules.arrays import apply_if, cast, namespace, put, search
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import Rule, require
 
@@ -90,11 +90,27 @@ class Episodes:
         )
 
     def advanced(
-        self, state: State, done: Array, success: Array, signal: Array | None, uniform: Callable[[State], Array]
+        self,
+        state: State,
+        done: Array,
+        success: Array,
+        signal: Array | None,
+        uniform: Callable[[State], Array],
+        logged: Callable[[State], State] | None = None,
     ) -> State:
-        """One call. ``uniform(state)`` gives a random number in [0, 1) per environment."""
-        state = self.closed(self.taken(state, done, success, signal))
-        return self.dealt(state, done, uniform)
+        """One call. ``uniform(state)`` gives a random number in [0, 1) per environment.
+
+        ``logged(state)`` follows where windows are in the log. What most calls do not need is behind one condition: on
+        a GPU each one waits for the device.
+        """
+        state = self.taken(state, done, success, signal)
+
+        def due(state: State) -> State:
+            state = self.dealt(self.closed(state), done, uniform)
+            return state if logged is None else apply_if(state.logged > 0, logged, state)
+
+        is_due = self._ready(state) | self._used_up(state, done)
+        return apply_if(is_due, due, state, lambda state: self._assigned(state, done))  # type: ignore[no-any-return]
 
     def taken(self, state: State, done: Array, success: Array, signal: Array | None) -> State:
         """Write the outcomes of ended episodes to their places in the queue."""
@@ -111,8 +127,10 @@ class Episodes:
 
     def closed(self, state: State) -> State:
         """Close the next window if all of its episodes have ended."""
-        ready = (state.queue.code[: self.window] > 0).all()
-        return apply_if(ready, self._close, state)  # type: ignore[no-any-return]
+        return apply_if(self._ready(state), self._close, state)  # type: ignore[no-any-return]
+
+    def _ready(self, state: State) -> Array:
+        return (state.queue.code[: self.window] > 0).all()
 
     def _close(self, state: State) -> State:
         xp, size = namespace(state.age), self.window
@@ -138,10 +156,17 @@ class Episodes:
 
     def dealt(self, state: State, done: Array, uniform: Callable[[State], Array]) -> State:
         """Give every finished environment a cell from the deck, and a place in the queue while there is room."""
+        state = apply_if(self._used_up(state, done), lambda s: self._deck(s, uniform(s)), state)
+        return self._assigned(state, done)
+
+    def _used_up(self, state: State, done: Array) -> Array:
+        """Whether the deck has too few cards left."""
+        return state.dealt + done.sum() > self.environments
+
+    def _assigned(self, state: State, done: Array) -> State:
         xp, n = namespace(state.age), self.environments
         after = xp.cumsum(done, 0, dtype=xp.int32)
         count, rank = after[-1], after - 1
-        state = apply_if(state.dealt + count > n, lambda s: self._deck(s, uniform(s)), state)
         card = state.deck[xp.clip(state.dealt + rank, 0, n - 1)]
         context, level = self.cells(state.rule, card)
         place = state.queued + rank
@@ -158,7 +183,7 @@ class Episodes:
 
     def _deck(self, state: State, uniform: Array) -> State:
         xp, total = namespace(state.age), state.total
-        index = xp.searchsorted(total, uniform * total[-1], side="right")
+        index = search(total, uniform * total[-1], "right")
         index = cast(xp.minimum(index, len(total) - 1), xp.int32)
         return state._replace(deck=index, dealt=xp.zeros_like(state.dealt), decks=state.decks + 1)
 

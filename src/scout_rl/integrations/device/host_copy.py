@@ -92,14 +92,13 @@ class HostCopy:
         return io_callback(self._again, like)  # type: ignore[no-any-return]
 
     def stepped(self, state: State, done: Array, success: Array) -> State:
-        """Take outcomes and deal cells; if a window has closed, hand a copy of the state to the host."""
+        """Take outcomes and deal cells; where a window has closed, hand a copy of the state to the host."""
 
         def hand_over(state: State) -> State:
             jax.debug.callback(self._take, state)
             return state._replace(logged=jnp.zeros_like(state.logged))
 
-        state = self._device.step(state, done, success)
-        return jax.lax.cond(state.logged > 0, hand_over, lambda state: state, state)  # type: ignore[no-any-return]
+        return self._device.step(state, done, success, logged=hand_over)  # type: ignore[no-any-return]
 
     def _begin(self, environments: int, longest: int) -> None:
         shape = self.n_contexts, self.n_levels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from scout_rl.curriculum import Curriculum
@@ -38,10 +39,19 @@ class JaxCurriculum(Episodes):
         state: State = jax.tree.map(jnp.asarray, self.blank())._replace(key=data)
         return self.dealt(state, jnp.ones(self.environments, bool), self._uniform)
 
-    def step(self, state: State, done: Array, success: Array, signal: Array | None = None) -> State:
+    def step(
+        self,
+        state: State,
+        done: Array,
+        success: Array,
+        signal: Array | None = None,
+        *,
+        logged: Callable[[State], State] | None = None,
+    ) -> State:
         """Take the outcomes of the environments that are ``done``, and give them their next cells.
 
-        ``done``, ``success`` and ``signal`` are ``[environments]``, of any number type.
+        ``done``, ``success`` and ``signal`` are ``[environments]``, of any number type. ``logged`` is applied to the
+        new state where windows wait in its log, and may empty it.
         """
         for name, value in {"done": done, "success": success, "signal": signal}.items():
             shape, expected = jnp.shape(value) if value is not None else None, (self.environments,)
@@ -50,7 +60,7 @@ class JaxCurriculum(Episodes):
             signal is not None or not self.rule.needs_signal,
             f"{self.rule.key} needs the learner's signal of every outcome; signal is missing",
         )
-        return self.advanced(state, jnp.asarray(done) > 0, jnp.asarray(success) > 0, signal, self._uniform)
+        return self.advanced(state, jnp.asarray(done) > 0, jnp.asarray(success) > 0, signal, self._uniform, logged)
 
     def drain(self, state: State, records: Curriculum) -> State:
         """Hand the closed windows to a host curriculum, which writes its records; call it outside of ``jit``."""
