@@ -7,8 +7,9 @@ Both trainings run in one process. They take turns epoch by epoch, so that both 
 epochs of each, which compile, are left out. Every round gives one ratio: time with the curriculum / time without.
 
 ``--task pendulum`` is examples/brax_pendulum.py, whose environment and networks cost next to nothing: the worst case.
-``ant`` and ``halfcheetah`` are Brax's own, with the sizes of its training notebook, on ``--backend`` mjx, generalized,
-spring or positional. A context is a perturbed start there, and an easier level starts with more speed forward.
+``ant`` and ``halfcheetah`` are Brax's own, with the batch sizes of its training notebook for ant and episodes of 200
+steps, on ``--backend`` mjx, generalized, spring or positional. A context is a perturbed start there, and an easier
+level starts with more speed forward.
 
 Brax 0.14.2 fails on JAX 0.10 and later. Here it runs on them: see `with_removed_names_of_jax`.
 """

@@ -55,7 +55,8 @@ def test_a_batch_of_torch_environments_is_solved_and_from_the_target_start_alone
         assert success.mean() > 0.95
         assert success.min() > 0.6
         _, plain = train(300, plain=True, seed=seed)
-        assert plain.mean() < 0.05
+        assert plain.mean() < 0.3, "chance finds the end of few ridges"
+        assert plain.median() == 0
 
 
 def success_rate_at_target(model, enough: int) -> float:
