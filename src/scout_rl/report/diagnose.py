@@ -120,9 +120,8 @@ class Diagnosis:
         for reason, contexts in sorted(by_reason.items(), key=lambda pair: -len(pair[1])):
             named = ", ".join(str(stuck.context) for stuck in contexts[:12]) + (", …" if len(contexts) > 12 else "")
             sentences.append(f"  {reason} ({len(contexts)}): {REASONS[reason]}.")
-            sentences.append(
-                f"    context{'s' * (len(contexts) > 1)} {named}; for example {contexts[0].context}: {contexts[0].evidence}."
-            )
+            whom = f"context{'s' * (len(contexts) > 1)} {named}"
+            sentences.append(f"    {whom}; for example {contexts[0].context}: {contexts[0].evidence}.")
         return sentences
 
 
