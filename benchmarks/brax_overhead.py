@@ -169,6 +169,7 @@ def main() -> None:
     parser.add_argument("--rule", default="ability")
     parser.add_argument("--envs", type=int, default=4096)
     parser.add_argument("--contexts", type=int, default=1000)
+    parser.add_argument("--window", type=int, default=0, help="outcomes per window; 0: a quarter of the environments")
     parser.add_argument("--iterations", type=int, default=4, help="PPO iterations per epoch")
     parser.add_argument("--rounds", type=int, default=9, help="epochs of each that count")
     args = parser.parse_args()
@@ -188,7 +189,7 @@ def main() -> None:
         env, ladder, success, options = runner(args.task, args.contexts, args.backend)
     jax.block_until_ready(ladder)
     print(f"{args.task}: ladder of {args.contexts} contexts made in {time.perf_counter() - begin:.1f} s", flush=True)
-    curriculum = BraxCurriculum(rules.make(args.rule), ladder, success)
+    curriculum = BraxCurriculum(rules.make(args.rule), ladder, success, window=args.window)
     epochs = args.rounds + LEFT_OUT
     both = [training(env, w, options, args.envs, args.iterations, epochs) for w in (wrap, curriculum.wrap)]
     without, with_it = (column[LEFT_OUT:] / args.iterations for column in epochs_in_turns(both, epochs))
@@ -201,6 +202,7 @@ def main() -> None:
         "envs": args.envs,
         "contexts": args.contexts,
         "levels": LEVELS,
+        "window": args.window or args.envs // 4,
         "device": jax.devices()[0].device_kind,
         "steps_per_iteration": options["unroll_length"] * options["num_minibatches"] // options["minibatch"],
         "windows": int(curriculum.state.rule.statistics.window),
