@@ -6,11 +6,11 @@
 A run is trained as `scout train` does it, in a process with one thread on one core. Each part is charged for the time
 in which no other part runs. Physics is the time inside ``mj_step``. The floor of the update is its floating-point
 operations (XLA's count) at the speed of this core, or this accelerator, on float32 matrix products of the network's
-size. MiniGrid's window is one compiled call: rollouts and update are also compiled and timed one by one, and the floor
-is that of the network's operations. Evaluations and checkpoints are charged at the rate of a full run. The clock is
-the processor time of the process, which other work on the machine does not lengthen; with an accelerator it is the
-wall clock. Time on the disk (``fsync``) is in wall time, per checkpoint, and not in the sum. The last line is one JSON
-object.
+size; Adam and all that is no matrix product lies above it. MiniGrid's window is one compiled call: rollouts and update
+are also compiled and timed one by one, and the floor is that of the network's operations. Evaluations and checkpoints
+are charged at the rate of a full run. The clock is the processor time of the process, which other work on the machine
+does not lengthen; with an accelerator it is the wall clock. Time on the disk (``fsync``) is in wall time, per
+checkpoint, and not in the sum. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ SUBJECTS = (
 )  # fmt: skip
 WARM = 3
 """Windows before the clock starts: afterwards all is compiled, and every window takes gradient steps."""
-EVALUATION, CHECKPOINT, PHYSICS, UPDATE = "held-out evaluation", "checkpoint", "physics (mj_step)", "update"
+PHYSICS, UPDATE, CHECKPOINT = "physics (mj_step)", "update", "checkpoint"
+EVALUATION, EVALUATED = "evaluation, the rest", "evaluation, physics"
 FORWARD, FAMILY, ACT, RECORDS = "mj_forward, Jacobians", "family's Python", "actions", "rule and records"
-PARTS = (PHYSICS, FORWARD, FAMILY, ACT, UPDATE, RECORDS, EVALUATION, CHECKPOINT)
+IN_WINDOW = (PHYSICS, FORWARD, FAMILY, ACT, UPDATE, RECORDS, "rest")
 
 
 class Stopwatch:
-    """Charges time to the innermost part that runs; everything inside an evaluation is the evaluation's."""
+    """Charges time to the innermost part that runs; what runs inside an evaluation is the evaluation's."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock
@@ -62,7 +63,8 @@ class Stopwatch:
         @functools.wraps(function, updated=())
         def call(*args: Any, **options: Any) -> Any:
             self.turn()
-            self.parts.append(EVALUATION if self.parts[-1] == EVALUATION else part)
+            inside = self.parts[-1] == EVALUATION
+            self.parts.append((EVALUATED if part == PHYSICS else EVALUATION) if inside else part)
             self.calls[part] += 1
             try:
                 return function(*args, **options)
@@ -90,6 +92,7 @@ class Profile:
             setting=key, rule="ability", seed=40, preset=preset or "tuned", evaluate_every=every, checkpoint_every=every
         )
         self.watch = Stopwatch(clock)
+        self.spent: dict[str, float] = {}
         self.disk = 0.0
         self.last_call: tuple[Any, ...] = ()
         self.steps = 0.0
@@ -103,12 +106,14 @@ class Profile:
             if progress.window == WARM:
                 self.disk = 0.0
                 self.watch.reset()
+            elif progress.window == WARM + self.windows:
+                self.watch.turn()
+                self.spent = dict(self.watch.spent)
 
         with tempfile.TemporaryDirectory() as folder:
             training.train(
                 self.config, Path(folder) / "run", watch=closed, say=lambda text: None, until=WARM + self.windows
             )
-            self.watch.turn()
             metrics = (Path(folder) / "run" / "metrics.jsonl").read_text().splitlines()
         counts = [json.loads(row)["environment_steps"] for row in metrics]
         self.steps = (counts[-1] - counts[WARM - 1]) / self.windows
@@ -158,20 +163,22 @@ class Profile:
             self.watch.watch(owner, "mj_step", PHYSICS)
         for owner, name in ((mujoco, "mj_jacSite"), (metaworld, "mj_forward"), (pointmaze, "mj_forward")):
             self.watch.watch(owner, name, FORWARD)
-        for name in ("mj_forwardSkip", "mj_Euler"):  # the physics of a PointMaze step, in two halves
-            self.watch.watch(pointmaze, name, PHYSICS)
+        for owner in (metaworld, pointmaze):  # their substeps that use what mj_forward computed
+            for name in ("mj_kinematics", "mj_makeConstraint", "mj_projectConstraint", "mj_forwardSkip", "mj_Euler"):
+                if hasattr(owner, name):
+                    self.watch.watch(owner, name, PHYSICS)
 
     def _table(self) -> dict[str, Any]:
-        spent, calls = self.watch.spent, self.watch.calls
-        seconds = {part: spent[part] / self.windows for part in PARTS if part not in (EVALUATION, CHECKPOINT)}
-        seconds["rest"] = spent["rest"] / self.windows
-        seconds[EVALUATION] = spent[EVALUATION] / max(1, calls[EVALUATION]) / self.setting.evaluate_every
+        spent, calls = defaultdict(float, self.spent), self.watch.calls
+        seconds = {part: spent[part] / self.windows for part in IN_WINDOW}
+        for part in (EVALUATED, EVALUATION):
+            seconds[part] = spent[part] / max(1, calls[EVALUATION]) / self.setting.evaluate_every
         seconds[CHECKPOINT] = spent[CHECKPOINT] / max(1, calls[CHECKPOINT]) / type(self.config).checkpoint_every
         learner = self.config.make_learner()
         speed = matrix_speed(self.clock)
         if learner.plays == "goals":
             operations = learner.updates * gradient_step_operations(self.setting, self.config)
-            floors = {PHYSICS: seconds[PHYSICS], UPDATE: operations / speed}
+            floors = {PHYSICS: seconds[PHYSICS], UPDATE: operations / speed, EVALUATED: seconds[EVALUATED]}
         else:
             alone = self._alone(learner)
             operations = self.steps * network_operations(learner) * (1 + 3 * learner.epochs)
