@@ -69,11 +69,6 @@ def patches(x: Array) -> Array:
     return jnp.concatenate([x[..., i : i + w, j : j + h, :] for i in (0, 1) for j in (0, 1)], axis=-1)
 
 
-def tanh_of(layer: Affine, x: Array) -> Array:
-    """tanh of the map, on two axes: XLA vectorises bias and tanh there, and not on four. Equal to the last bit."""
-    return jnp.tanh(layer(x.reshape(-1, x.shape[-1]))).reshape(*x.shape[:-1], -1)
-
-
 class GridActorCritic(eqx.Module):  # type: ignore[misc]
     """The paper's partial-view encoder and two heads: Conv 3-16-32 (2x2), MLP (128, 128), Tanh.
 
@@ -99,8 +94,8 @@ class GridActorCritic(eqx.Module):  # type: ignore[misc]
 
     def encode(self, view: Array) -> Array:
         """uint8[..., 7, 7, 3] to features [..., 128]."""
-        x = tanh_of(self.conv_1, patches(view.astype(jnp.float32)))
-        x = tanh_of(self.conv_2, patches(x))
+        x = jnp.tanh(self.conv_1(patches(view.astype(jnp.float32))))
+        x = jnp.tanh(self.conv_2(patches(x)))
         x = x.reshape(*x.shape[:-3], -1)
         return jnp.tanh(self.hidden_2(jnp.tanh(self.hidden_1(x))))
 
