@@ -70,6 +70,7 @@ SHORT = {
         *("--blocks", "1", "--block", "3", "--rounds", "2"),
     ],
     "window_length": ["results/doorkey-limited", "scout", "random"],
+    "window_profile": ["doorkey-small:tuned", "pointmaze-medium-small:tuned", "--windows", "2"],
     "window_size": [
         "--bank",
         "homogeneous",

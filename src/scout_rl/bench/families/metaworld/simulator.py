@@ -19,7 +19,15 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from mujoco import mj_forward, mj_step
+from mujoco import (
+    mj_Euler,
+    mj_forward,
+    mj_forwardSkip,
+    mj_kinematics,
+    mj_makeConstraint,
+    mj_projectConstraint,
+    mj_step,
+)
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
@@ -39,6 +47,7 @@ HORIZON = 150
 N_ACTIONS, N_FRAME = 4, 18
 _BOTH_FINGERS = np.array([1, -1], dtype=np.int8)
 _RADIUS = np.array([task.radius for task in TASKS])
+_AFTER_POSITION = int(mujoco.mjtStage.mjSTAGE_POS)
 _shelf_models = threading.local()
 
 
@@ -54,6 +63,7 @@ class Environment:
         bodies = (facts.hand, facts.right_claw, facts.left_claw, facts.object)
         xmat: Array = self.data.geom_xmat[facts.object_geom]
         self.parts: tuple[Array, ...] = (*(self.data.xpos[body] for body in bodies), xmat)
+        """Hand, claws and object [3], and the object's rotation matrix [9]."""
 
     def model(self, shelf: Array) -> Any:
         """This thread's model, with the shelf in its place."""
@@ -70,22 +80,24 @@ class Environment:
         """Put MuJoCo's part of a state back."""
         codec.layout().restore(self.model(shelf), self.data, vector)
 
-    def step(self, control: Array, target: Array, shelf: Array, row: Array) -> None:
-        """The stock step, then ``read``. ``mj_forward`` is part of it, since it changes the warmstart.
+    def step(self, control: Array, target: Array, shelf: Array) -> None:
+        """The stock step. ``mj_forward`` is part of it, since it changes the warmstart.
 
-        Little Python runs here, since it holds the GIL that the other threads need.
+        The first substep starts from what the ``mj_forward`` before it computed. Since then only the mocap target has
+        moved, which collides with nothing: it changes the constraints, but no contact and no mass. Little Python runs
+        here, since it holds the GIL that the other threads need.
         """
         data, model = self.data, self.facts.model if self.facts.shelf is None else self.model(shelf)
         self.ctrl[:] = control
         self.mocap_pos[:] = target
         self.mocap_quat[:] = MOCAP_QUAT
-        mj_step(model, data, FRAME_SKIP)
+        mj_kinematics(model, data)
+        mj_makeConstraint(model, data)
+        mj_projectConstraint(model, data)
+        mj_forwardSkip(model, data, _AFTER_POSITION, 1)
+        mj_Euler(model, data)
+        mj_step(model, data, FRAME_SKIP - 1)
         mj_forward(model, data)
-        self.read(row)
-
-    def read(self, row: Array) -> None:
-        """Write hand, claws and object [12] and the object's rotation matrix [9] into a row."""
-        row[:3], row[3:6], row[6:9], row[9:12], row[12:] = self.parts
 
     def pads_touch(self) -> bool:
         """Whether both finger pads press on the object: the stock ``touching_main_object``."""
@@ -113,11 +125,17 @@ class Handle:
             for name in ("observation_low", "observation_high", "mocap_low", "mocap_high")
         )
         self.radius = _RADIUS[self.task]
-        self.rows = np.empty((self.n, 21))
-        self.parts = [(e.step, place, row) for e, place, row in zip(environments, self.shelf, self.rows, strict=True)]
-        """The step of each environment, and its constant arguments."""
+        self.steps = [(environment.step, place) for environment, place in zip(environments, self.shelf, strict=True)]
+        """The step of each environment, and its constant argument."""
+        self.targets = [environment.mocap_pos for environment in environments]
+        self.parts = [part for environment in environments for part in environment.parts]
         self.frame = np.empty((self.n, N_FRAME))
-        self.observation: GoalObservation = {}
+        self.stacked = np.empty((self.n, 2 * N_FRAME + 3))
+        """The stock observation: this frame, the one before, and the goal."""
+
+    def read(self) -> NDArray[np.float64]:
+        """The present frame."""
+        return _frame(np.concatenate(self.parts).reshape(self.n, -1))
 
 
 class Simulator:
@@ -135,15 +153,14 @@ class Simulator:
         environments = [self._lend(int(index)) for index in states["task"]]
         handle = Handle(environments, states)
         weakref.finalize(handle, self._give_back, environments).atexit = False
-        vectors, shelf, rows = codec.layout().pack(states, handle.n), handle.shelf, handle.rows
+        vectors, shelf = codec.layout().pack(states, handle.n), handle.shelf
 
         def restore(i: int) -> None:
             environments[i].restore(vectors[i], shelf[i])
-            environments[i].read(rows[i])
 
         self.threads.each(restore, handle.n)
-        handle.frame = _frame(rows)
-        handle.observation = goal_view(np.concatenate([handle.frame, handle.frame, handle.goal], axis=1))
+        handle.frame = handle.read()
+        handle.stacked = np.concatenate([handle.frame, handle.frame, handle.goal], axis=1)
         return handle
 
     def get_states(self, state: Handle) -> States:
@@ -155,11 +172,11 @@ class Simulator:
 
     def observe(self, state: Handle) -> GoalObservation:
         """What a policy sees."""
-        return {name: array.copy() for name, array in state.observation.items()}
+        return goal_view(state.stacked)
 
     def is_success(self, state: Handle) -> NDArray[np.bool_]:
         """The stock success indicator of the states themselves."""
-        return near(state.observation["achieved_goal"], state.goal, state.radius)
+        return near(state.stacked[:, 4:7], state.goal, state.radius)
 
     def goal_radius(self, state: Handle) -> NDArray[np.float64]:
         """[n]: the stock threshold of each task."""
@@ -174,18 +191,17 @@ class Simulator:
         finite, action = np.isfinite(action), clipped(action, (state.n, N_ACTIONS))
         if not finite.all():
             raise Refusal(f"the action of environment {int(np.argwhere(~finite)[0, 0])} is not finite.")
-        target = np.array([environment.mocap_pos for environment in state.environments])
-        target = (target + action[:, :3] * ACTION_SCALE).clip(state.mocap_low, state.mocap_high)
-        parts, controls, targets = state.parts, list(action[:, 3:] * _BOTH_FINGERS), list(target)
+        target = (np.array(state.targets) + action[:, :3] * ACTION_SCALE).clip(state.mocap_low, state.mocap_high)
+        steps, controls, targets = state.steps, list(action[:, 3:] * _BOTH_FINGERS), list(target)
 
         def step_one(i: int) -> None:
-            step, shelf, row = parts[i]
-            step(controls[i], targets[i], shelf, row)
+            step, shelf = steps[i]
+            step(controls[i], targets[i], shelf)
 
         self.threads.each(step_one, state.n)
-        previous, state.frame = state.frame, _frame(state.rows)
+        previous, state.frame = state.frame, state.read()
         stacked = np.concatenate([state.frame, previous, state.goal], axis=1)
-        state.observation = goal_view(stacked.clip(state.observation_low, state.observation_high))
+        state.stacked = stacked.clip(state.observation_low, state.observation_high)
         state.step_count += 1
         success = self.is_success(state)
         never = np.zeros(state.n, dtype=np.bool_)

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.bench.families.metaworld.simulator import Environment, Handle, stock_observation
+from scout_rl.bench.families.metaworld.simulator import Environment, Handle
 from scout_rl.bench.families.metaworld.tasks import TASKS, Array, stock, stock_env
 
 
 def stock_reward(state: Handle, action: Array) -> NDArray[np.float64]:
     """float64[n]: the reward of the stock step that led to these states with these actions."""
-    observation = stock_observation(state.observation)
-    rows = zip(state.environments, observation, np.asarray(action), state.goal, state.object_start, strict=True)
+    rows = zip(state.environments, state.stacked, np.asarray(action), state.goal, state.object_start, strict=True)
     return np.array([_evaluate(*row)[0] for row in rows])
 
 
