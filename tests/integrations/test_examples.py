@@ -87,7 +87,8 @@ def test_sac_with_her_solves_with_scout_what_it_cannot_solve_from_the_target_sta
     assert model._n_updates > 1000
 
 
-@pytest.mark.parametrize("steps", [1_000, pytest.param(3_500, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [1_000, 3_500])
 def test_one_trajectory_a_context_becomes_a_ladder_that_sb3_trains_from(tmp_path, steps):
     """Meta-World's drawer-open: recorded, validated, restored exactly, and in the longer run frontiers move."""
     pytest.importorskip("metaworld")

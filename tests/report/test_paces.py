@@ -41,7 +41,9 @@ def played(folder, bank, key, seed):
     return load(play(folder, steadily(lambda context: pace[context]), rule=rules.make(key), seed=seed))
 
 
-@pytest.mark.parametrize("bank", BANKS)
+@pytest.mark.parametrize(
+    "bank", ["one", "many", *(pytest.param(bank, marks=pytest.mark.slow) for bank in BANKS if BANKS[bank][0] > 1)]
+)
 def test_the_number_of_paces_that_was_planted(tmp_path, bank):
     """Three rules, six seeds that no threshold was chosen on: 18 verdicts a bank, of which one may be wrong.
 

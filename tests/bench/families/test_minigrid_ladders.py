@@ -20,7 +20,7 @@ def all_contexts(bank):
     return each(bank.contexts)
 
 
-@pytest.mark.parametrize("key", ["doorkey", "doorkey-16", "multiroom"])
+@pytest.mark.parametrize("key", ["doorkey", pytest.param("doorkey-16", marks=pytest.mark.slow), "multiroom"])
 def test_the_solver_solves_every_context(bank_of, key):
     limit = stock_env(SETTINGS[key]).max_steps
     lengths = [len(solve(context) or []) for context in all_contexts(bank_of(key))]

@@ -197,6 +197,7 @@ def test_a_first_source_with_scaffolds_counts_as_bootstrapped(home, monkeypatch)
     assert [(source.name, source.assisted) for source in asked] == [("scaffold policy", True)]
 
 
+@pytest.mark.slow
 def test_it_is_repeated_from_its_record_and_without_its_sources_from_its_folder(home, straight, tmp_path, capsys):
     folder, _ = straight
     pack(folder, tmp_path / "record.npz")
