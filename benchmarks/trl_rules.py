@@ -4,6 +4,7 @@ python -m benchmarks.trl_rules OUT                     # half a minute per run; 
 python -m benchmarks.trl_rules OUT --rules ability     # some of them
 python -m benchmarks.trl_rules OUT --images docs/images
 python -m benchmarks.trl_rules OUT --size gpu --minutes 6 --seeds 40   # the second size
+python -m benchmarks.trl_rules OUT --rules ability ability-alike --seeds 43 44 45 46 --held-out 512 --name trl-alike
 
 Without --images the curves and their picture are written to OUT.
 """
@@ -17,18 +18,23 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SEEDS = (40, 41, 42)
-COLOURS = {"ability": "C0", "scout": "C1", "adaback": "C2", "random": "C3", "target": "black"}
+ALIKE = "ability-alike"
+"""`ability` with all prompts drawn equally often: ``eps`` is 1."""
+COLOURS = {"ability": "C0", "scout": "C1", "adaback": "C2", "random": "C3", "target": "black", ALIKE: "C4"}
 
 
 def train(args: argparse.Namespace) -> None:
     import torch
+
+    from scout_rl.rules import Ability
 
     torch.set_num_threads(1)
     spec = importlib.util.spec_from_file_location("trl_addition", ROOT / "examples/trl_addition.py")
     addition = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(addition)
     size = addition.SIZES[args.size]
-    size = size._replace(taught=args.taught or size.taught, steps=args.steps or size.steps)
+    own = {"taught": args.taught, "steps": args.steps, "held_out": args.held_out}
+    size = size._replace(**{name: value for name, value in own.items() if value})
     args.out.mkdir(parents=True, exist_ok=True)
     for seed in args.seeds:
         for rule in args.rules:
@@ -36,7 +42,8 @@ def train(args: argparse.Namespace) -> None:
             if (folder / "done").exists():
                 continue
             model = addition.base_model(size, args.out / "base.pt")
-            addition.train(rule, seed, size, model, str(folder), args.minutes)
+            made = Ability(eps=1.0) if rule == ALIKE else rule
+            addition.train(made, seed, size, model, str(folder), args.minutes)
             (folder / "done").touch()
 
 
@@ -44,11 +51,10 @@ def curves(out: Path) -> dict[str, dict[str, list[list[float]]]]:
     """Per rule and seed: (step, share of held-out bare prompts solved), from the records of finished runs."""
     by_rule: dict[str, dict[str, list[list[float]]]] = {}
     for rule in COLOURS:
-        for seed in SEEDS:
-            folder = out / rule / str(seed)
+        for folder in sorted((out / rule).glob("*")):
             if (folder / "done").exists():
                 rows = map(json.loads, (folder / "records/evaluations.jsonl").read_text().splitlines())
-                by_rule.setdefault(rule, {})[str(seed)] = [[row["window"], row["success"]] for row in rows]
+                by_rule.setdefault(rule, {})[folder.name] = [[row["window"], row["success"]] for row in rows]
     return by_rule
 
 
@@ -75,16 +81,19 @@ def draw(out: Path, images: Path, name: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, help="the folder of the runs")
-    parser.add_argument("--rules", nargs="+", default=list(COLOURS), choices=list(COLOURS))
+    parser.add_argument("--rules", nargs="+", default=list(COLOURS)[:5], choices=list(COLOURS))
     parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS))
     parser.add_argument("--size", choices=("small", "gpu"), default="small")
     parser.add_argument("--minutes", type=float, help="of GRPO per run at most")
     parser.add_argument("--taught", type=int, help="batches of single columns before GRPO")
     parser.add_argument("--steps", type=int, help="steps of GRPO")
+    parser.add_argument("--held-out", type=int, help="prompts of the evaluation")
     parser.add_argument("--images", type=Path)
+    parser.add_argument("--name", help="of the curves' files; trl-rules, or trl-rules-gpu")
     args = parser.parse_args()
     train(args)
-    draw(args.out, args.images or args.out, "trl-rules" if args.size == "small" else f"trl-rules-{args.size}")
+    name = args.name or ("trl-rules" if args.size == "small" else f"trl-rules-{args.size}")
+    draw(args.out, args.images or args.out, name)
     print(args.images or args.out)
 
 

@@ -161,15 +161,20 @@ class Deadline(TrainerCallback):
             control.should_training_stop = control.should_evaluate = True
 
 
-def train(rule: str, seed: int, size: Size, model: LlamaForCausalLM, out: str, minutes: float | None = None, **options):
-    """Return the trainer after ``size.steps`` or ``minutes``; ``options`` are more of GRPOConfig's."""
+def train(rule, seed: int, size: Size, model: LlamaForCausalLM, out: str, minutes: float | None = None, **options):
+    """The trainer, after ``size.steps`` or ``minutes``. ``rule`` is a key or a rule; ``options`` are more of GRPOConfig's."""
     ladder = SolutionLadder(
         rows(np.random.default_rng(seed), size.prompts, size.columns),
         by="step",
         shares=np.arange(size.columns) / size.columns,  # level l shows l of the lines
     )
     curriculum = Curriculum(
-        rules.make(rule), ladder.n_contexts, ladder.n_levels, seed=seed, window=8 * size.cells, log_dir=f"{out}/records"
+        rules.make(rule) if isinstance(rule, str) else rule,
+        ladder.n_contexts,
+        ladder.n_levels,
+        seed=seed,
+        window=8 * size.cells,
+        log_dir=f"{out}/records",
     )
     args = {
         "output_dir": out,
