@@ -162,7 +162,7 @@ class Deadline(TrainerCallback):
 
 
 def train(rule, seed: int, size: Size, model: LlamaForCausalLM, out: str, minutes: float | None = None, **options):
-    """The trainer, after ``size.steps`` or ``minutes``. ``rule`` is a key or a rule; ``options`` are more of GRPOConfig's."""
+    """The trainer, after ``size.steps`` or ``minutes``; ``rule`` is a key or a rule. ``options`` are GRPOConfig's."""
     ladder = SolutionLadder(
         rows(np.random.default_rng(seed), size.prompts, size.columns),
         by="step",
