@@ -63,6 +63,7 @@ SHORT = {
     "one_thing": ["doorkey-small", "-", "--windows", "2", "--out", "{out}"],
     "pictures": ["--only", "solved", "--out", "{out}"],
     "scenarios": ["--scenario", "homogeneous", "--rule", "target", "--seeds", "1", "--workers", "1"],
+    "table_time": ["--campaign", "campaigns/annealing-small.toml", "--windows", "2"],
     "training": ["--rounds", "1", "--updates", "1"],
     "trl_rules": ["{out}", "--rules", "ability", "--seeds", "40", "--taught", "2", "--steps", "20"],
     "watch": [

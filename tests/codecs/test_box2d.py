@@ -35,7 +35,6 @@ def test_a_world_of_box2d_is_refused():
 
 @pytest.mark.parametrize(("env_id", "name"), [("LunarLander-v3", "LunarLander"), ("BipedalWalker-v3", "BipedalWalker")])
 def test_the_environments_of_gymnasium_are_refused_and_their_replay_is_exact(env_id, name):
-    pytest.importorskip("Box2D", reason="Box2D is not installed: pip install swig 'gymnasium[box2d]'")
     env, generator = gym.make(env_id), np.random.default_rng(0)
     refused_in_two_lines(env, name)
     scope = {}
