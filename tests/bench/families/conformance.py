@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,9 @@ import numpy as np
 from scout_rl.bench.families.family import Family, States
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import Setting
+
+TOGETHER = 12
+"""Contexts that are played in one batch."""
 
 
 def check_family(family: Family, setting: Setting, n_contexts: int = 8, seed: int = 0) -> list[str]:
@@ -29,9 +32,17 @@ def check_family(family: Family, setting: Setting, n_contexts: int = 8, seed: in
         shape_faults = _ladder_faults(name, ladder, target, setting.n_levels)
         faults += shape_faults
         if not shape_faults:
-            faults += _solver_faults(name, family, setting, ladder)
+            faults += [fault for part in _parts(ladder) for fault in _solver_faults(name, family, setting, *part)]
     faults += _start_faults(family, target, setting.n_levels)
-    return faults + _simulator_faults(family, setting, ladders["hand-built ladder"], seed)
+    for _, part in _parts(ladders["hand-built ladder"]):
+        faults += _simulator_faults(family, setting, part, seed)
+    return faults
+
+
+def _parts(ladder: States) -> Iterator[tuple[int, States]]:
+    """A few contexts at a time, after the number of the first: a batch of all cells takes a gigabyte of MuJoCo data."""
+    for first in range(0, len(next(iter(ladder.values()))), TOGETHER):
+        yield first, {name: array[first : first + TOGETHER] for name, array in ladder.items()}
 
 
 def _bank_faults(family: Family, setting: Setting, bank: ContextBank) -> list[str]:
@@ -71,11 +82,11 @@ def _start_faults(family: Family, target: States, n_levels: int) -> list[str]:
     return faults
 
 
-def _solver_faults(name: str, family: Family, setting: Setting, ladder: States) -> list[str]:
+def _solver_faults(name: str, family: Family, setting: Setting, first: int, ladder: States) -> list[str]:
     """Every start is solved in time, and the remaining steps never rise with the level."""
     faults = []
     flat = {key: array.reshape(-1, *array.shape[2:]) for key, array in ladder.items()}
-    n_starts = len(next(iter(flat.values())))
+    n_starts, before = len(next(iter(flat.values()))), first * setting.n_levels
     solutions = [family.trajectory({key: array[i] for key, array in flat.items()}).actions for i in range(n_starts)]
     remaining = np.array([len(actions) for actions in solutions])
     simulator = family.batch_simulator(setting)
@@ -84,7 +95,9 @@ def _solver_faults(name: str, family: Family, setting: Setting, ladder: States) 
     rises = np.diff(remaining.reshape(-1, setting.n_levels), axis=1) > 0
     if rises.any():
         context, level = np.argwhere(rises)[0]
-        faults.append(f"{name}: context {context} has more steps left at level {level + 1} than at level {level}")
+        faults.append(
+            f"{name}: context {first + context} has more steps left at level {level + 1} than at level {level}"
+        )
     state, success = simulator.reset_to(flat), np.zeros(n_starts, dtype=bool)
     for t in range(int(remaining.max())):
         action = np.stack([actions[min(t, len(actions) - 1)] for actions in solutions])
@@ -93,10 +106,10 @@ def _solver_faults(name: str, family: Family, setting: Setting, ladder: States) 
         early = np.asarray(result.success) & (remaining > t + 1)
         success |= np.asarray(result.success) & due
         if early.any():
-            faults.append(f"{name}: start {int(np.argmax(early))} succeeds before its solution ends")
+            faults.append(f"{name}: start {before + int(np.argmax(early))} succeeds before its solution ends")
             break
     if not faults and not success.all():
-        faults.append(f"{name}: the solution of start {int(np.argmin(success))} does not succeed")
+        faults.append(f"{name}: the solution of start {before + int(np.argmin(success))} does not succeed")
     return faults
 
 
