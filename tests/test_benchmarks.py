@@ -52,6 +52,7 @@ SHORT = {
     "conflict_geometry": ["--windows", "1", "--updates", "1"],
     "controller": ["--rounds", "1"],
     "demo_bank": ["--seeds", "40", "--windows", "2", "--evaluate-every", "2", "--out", "{out}"],
+    "device_closing": ["--contexts", "20", "--sizes", "16", "--rounds", "1"],
     "device_overhead": ["--environments", "32", "--contexts", "20", "--calls", "20", "--rounds", "1"],
     "device_draw": ["--draws", "16", "--contexts", "20", "--rounds", "1"],
     "doorkey_limit": ["--limit", "100", "--windows", "1"],

@@ -141,22 +141,29 @@ def test_a_million_outcomes_of_one_sign_keep_it_finite(success):
 
 
 def stream_of(n, levels, total, seed, learning):
-    """One stream of outcomes; with ``learning`` every context's competence rises at its own pace."""
+    """One stream of outcomes, and the chances at its end.
+
+    Every context has its own pace; with ``learning`` all become better.
+    """
     rng = np.random.default_rng(seed)
     x, k = rng.integers(n, size=total), rng.integers(levels, size=total)
     pace = rng.normal(0, 1, n)
     time = np.arange(total) / total if learning else np.full(total, 0.5)
-    logit = 6 * time - 4 + pace[x] + 0.8 * k
-    return outcomes(x, k, rng.random(total) < 1 / (1 + np.exp(-logit)))
+
+    def chance(time, x, k):
+        return 1 / (1 + np.exp(4 - 6 * time - pace[x] - 0.8 * k))
+
+    truth = chance(1.0 if learning else 0.5, np.arange(n)[:, None], np.arange(levels))
+    return outcomes(x, k, rng.random(total) < chance(time, x, k)), truth
 
 
 @pytest.mark.parametrize("learning", [False, True])
 @pytest.mark.parametrize("total", [1024, 4096])
 def test_the_size_of_windows_does_not_matter(learning, total):
     rule, n, levels = Ability(), 60, 5
-    seen = stream_of(n, levels, total, 3, learning)
+    seen, _ = stream_of(n, levels, total, 3, learning)
     chances = []
-    for size in (1, 16, 64, 1024):
+    for size in (1, 16, 64, 128):
         state = rule.init(n, levels)
         for start in range(0, total, size):
             state = rule.update(state, type(seen)(*(column[start : start + size] for column in seen)))
@@ -164,6 +171,22 @@ def test_the_size_of_windows_does_not_matter(learning, total):
     for other in chances[2:]:
         np.testing.assert_allclose(other, chances[1], atol=1e-12)  # blocks of 16 whatever the window
     assert (np.abs(chances[0] - chances[1]) < 0.05).mean() >= 0.95
+
+
+@pytest.mark.parametrize("learning", [False, True])
+@pytest.mark.parametrize("size", [1024, 8192])
+def test_large_windows_know_as_much_as_small_ones(learning, size):
+    """Their blocks are larger; the chances are as near to the truth."""
+    rule, n, levels, total = Ability(), 60, 5, 8192
+    errors = {16: [], size: []}
+    for seed in range(4):
+        seen, truth = stream_of(n, levels, total, seed, learning)
+        for window, error in errors.items():
+            state = rule.init(n, levels)
+            for start in range(0, total, window):
+                state = rule.update(state, type(seen)(*(column[start : start + window] for column in seen)))
+            error.append(np.sqrt(((rule.chance(state)[0] - truth) ** 2).mean()))
+    assert np.mean(errors[size]) < 1.02 * np.mean(errors[16]) < 0.16
 
 
 def test_a_context_that_is_lost_again_is_noticed():

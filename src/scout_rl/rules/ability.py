@@ -66,8 +66,9 @@ from scout_rl.rules.rule import Rule, Status, check_shape, limited
 from scout_rl.rules.statistics import Statistics, init_statistics, observe, tally
 from scout_rl.rules.unpaced import BETA
 
-BLOCK, MOST_BLOCKS = 16, 64
-"""Outcomes per step of the filter. A window of more than 1,024 has 64 blocks of equal size instead."""
+BLOCK, MOST_BLOCKS = 16, 8
+"""Outcomes per step of the filter. A window of more than 128 has 8 blocks of equal size instead: more blocks bring its
+chances no nearer to the truth, and each is a chain of small kernels on a GPU."""
 UNROLLED = 16
 """Levels up to which JAX's step of the shared part is written out."""
 LIMIT = 6.0

@@ -34,8 +34,8 @@ class TorchCurriculum:
         >>> cells = curriculum.step(done=torch.ones(64, dtype=bool), success=torch.zeros(64, dtype=bool))
 
     Whether a window is complete is known on the device alone. So the pass that closes one is computed every
-    ``close_every`` calls, and takes effect where its episodes have all ended. It is the expensive part: some thousand
-    small kernels for a window of 1,024 outcomes. The default is an eighth of ``longest``.
+    ``close_every`` calls, and takes effect where its episodes have all ended. It is the expensive part: about a
+    thousand small kernels. The default is an eighth of ``longest``.
     """
 
     def __init__(
