@@ -19,8 +19,9 @@ trl = pytest.importorskip("trl")
 
 from scout_rl import Curriculum, rules  # noqa: E402
 from scout_rl.files.refusal import Refusal  # noqa: E402
-from scout_rl.integrations.trl import SAVED, with_curriculum  # noqa: E402
+from scout_rl.integrations.trl import SAVED, _metrics, with_curriculum  # noqa: E402
 from scout_rl.ladders.solutions import SolutionLadder, tokens  # noqa: E402
+from scout_rl.rules.cells import Cells  # noqa: E402
 from tests.integrations.test_examples import example  # noqa: E402
 
 addition = example("trl_addition")
@@ -37,7 +38,9 @@ def from_level_two(completions, scout_level, **kwargs):
     return [float(level >= 2) for level in scout_level]
 
 
-def made(tmp_path, reward=odd, rule="ability", curriculum=None, with_options=None, **options):
+def made(
+    tmp_path, reward=odd, rule="ability", curriculum=None, with_options=None, tools=None, rollout_func=None, **options
+):
     torch.set_num_threads(1)
     torch.manual_seed(0)
     ladder = SolutionLadder(addition.rows(np.random.default_rng(0), TINY.prompts, 4), shares=np.arange(4) / 4)
@@ -50,6 +53,8 @@ def made(tmp_path, reward=odd, rule="ability", curriculum=None, with_options=Non
         reward_funcs=reward,
         args=trl.GRPOConfig(**common | options),
         processing_class=addition.tokenizer(),
+        tools=tools,
+        rollout_func=rollout_func,
     )
 
 
@@ -146,6 +151,39 @@ def test_the_prefix_is_the_assistant_s_turn_and_rewards_see_the_whole_of_it(tmp_
     assert {level for *_, level in seen} == {0, 1, 2, 3}
 
 
+def test_a_tokenizer_that_parses_responses_shows_the_turn_once(tmp_path):
+    """With a response template TRL reads the shown part into the completion; the reward gets the turn parsed once."""
+    from trl.chat_template_utils import qwen3_template
+
+    seen = []
+
+    def spy(completions, scout_prefix, **kwargs):
+        seen.extend(zip(completions, scout_prefix, strict=True))
+        return [0.0] * len(completions)
+
+    row = {"prompt": [{"role": "user", "content": "1+2="}], "solution": "+03\n+04\n+05\n+06\n", "answer": "x"}
+    tokenizer = addition.tokenizer()
+    tokenizer.chat_template = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+    tokenizer.add_tokens(list("<|im_startend>ousra"))
+    tokenizer.response_template = qwen3_template
+    trainer = made(tmp_path, max_completion_length=4)
+    trainer.model.resize_token_embeddings(len(tokenizer))
+    ladder = SolutionLadder([row] * TINY.prompts, shares=np.arange(4) / 4)
+    talking = with_curriculum(trl.GRPOTrainer, Curriculum(rules.Random(), TINY.prompts, 4), ladder)(
+        trainer.model, spy, trainer.args, processing_class=tokenizer
+    )
+    seen.clear()
+    talking.train()
+    assert {prefix for _, prefix in seen} == {"", "+03\n", "+03\n+04\n", "+03\n+04\n+05\n"}
+    for (turn,), prefix in seen:
+        assert turn["content"].startswith(prefix)
+        assert len(turn["content"]) <= len(prefix) + 4 * max(map(len, tokenizer.get_vocab()))
+        assert turn["content"].count("+03\n+04\n") <= 1
+
+
 def test_evaluations_are_recorded_by_group(tmp_path):
     trainer = made(tmp_path, per_device_eval_batch_size=4, num_generations_eval=2)
     held_out = addition.Dataset.from_list(addition.rows(np.random.default_rng(1), 3, 4))
@@ -157,6 +195,24 @@ def test_evaluations_are_recorded_by_group(tmp_path):
     assert trainer.curriculum.windows == 0, "an evaluation is no window"
 
 
+def test_what_is_evaluated_and_not_recorded(tmp_path):
+    """A dataset that is not the trainer's own, a stream, and one in which a prompt has no reward."""
+
+    def some(completions, scout_context=None, **kwargs):
+        return [None if scout_context is None else 0.0] * len(completions)
+
+    trainer = made(tmp_path, per_device_eval_batch_size=4, num_generations_eval=2)
+    held_out = addition.Dataset.from_list(addition.rows(np.random.default_rng(1), 2, 4))
+    assert "eval_reward" in trainer.evaluate(held_out)
+    trainer.eval_dataset = held_out.to_iterable_dataset()
+    trainer.evaluate()
+    unrewarded = made(tmp_path / "unrewarded", some, per_device_eval_batch_size=4, num_generations_eval=2)
+    unrewarded.eval_dataset = held_out
+    with pytest.warns(UserWarning, match="no reward: this evaluation is not recorded"):
+        unrewarded.evaluate()
+    assert trainer.curriculum.evaluated is unrewarded.curriculum.evaluated is None
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -166,11 +222,20 @@ def test_evaluations_are_recorded_by_group(tmp_path):
         ({"with_options": {"success": "even"}}, "success is 'even', but the reward functions are odd"),
         ({"curriculum": Curriculum(rules.Random(), 5, 4)}, "6 contexts x 4 levels, the curriculum 5 x 4"),
         ({"rule": "plr"}, "plr needs a learner's signal"),
+        ({"rollout_func": lambda prompts, trainer: {}}, "does not go with rollout_func"),
+        ({"tools": [odd]}, "does not go with tools"),
     ],
 )
 def test_refusals_before_training(tmp_path, options, sentence):
     with pytest.raises(Refusal, match=sentence):
         made(tmp_path, **options)
+
+
+def test_a_trainer_without_args_is_refused(tmp_path):
+    ladder = SolutionLadder(addition.rows(np.random.default_rng(0), TINY.prompts, 4))
+    call = with_curriculum(trl.GRPOTrainer, Curriculum(rules.Random(), TINY.prompts, 5), ladder)
+    with pytest.raises(Refusal, match="no args: give it a GRPOConfig"):
+        call(addition.new_model(TINY), odd)
 
 
 def test_a_threshold_and_one_of_several_rewards(tmp_path):
@@ -186,8 +251,16 @@ def test_rewards_of_none_are_no_outcomes(tmp_path):
     def some(completions, scout_context, **kwargs):
         return [None if context % 2 else 0.0 for context in scout_context]
 
-    made(tmp_path, some).train()
+    trainer = made(tmp_path, some)
+    trainer.train()
     assert all(context % 2 == 0 for row in windows(tmp_path) for context in row["context"])
+    for row in trainer.state.log_history[:-1]:
+        assert row.get("scout/all_failed", 1) == row.get("scout/teaches_nothing", 1) == 1
+    cells = Cells(np.repeat([0, 1, 2, 3], 2), np.repeat([0, 0, 1, 1], 2))
+    outcomes = np.array([1, np.nan, np.nan, np.nan, 1, 0, 0, np.nan])
+    logged = _metrics(trainer.curriculum, cells, outcomes, 2)
+    assert (logged["all_failed"], logged["all_solved"]) == (1 / 3, 1 / 3), "three cells have an outcome"
+    assert logged["success_level0"] == 1
 
 
 TWO = """

@@ -1,9 +1,11 @@
 """Ladders from worked solutions: what each level shows, and what is refused."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scout_rl.files.refusal import Refusal
-from scout_rl.ladders.solutions import SolutionLadder, sentences, steps
+from scout_rl.ladders.solutions import SolutionLadder, _place, sentences, steps
 
 ROW = {"prompt": "2+3+4=", "solution": "2+3=5\n5+4=9\nso 9", "answer": "9"}
 
@@ -48,6 +50,51 @@ def test_an_answer_leaks_as_a_word_of_its_own(answer, leaks):
 
 
 @pytest.mark.parametrize(
+    ("answer", "text", "leaks"),
+    [
+        ("1538", "so 1,538", True),
+        ("1,538", "so 1538.", True),
+        ("1234567", "1,234,567", True),
+        ("1538", "so 15,38", False),
+        ("1538", "so 11,538", False),
+        ("1538", "so 1,538,000", False),
+        ("0.5", "p = .5", True),
+        ("0.5", "p = 10.5", False),
+        (".5", "p is 0.50", True),
+        (".5", "p is 3.5", False),
+        ("3.0", "is 3", True),
+        ("3.0", "is 3.", True),
+        ("3", "is 3.00 now", True),
+        ("3", "is 3.01 now", False),
+        ("0", "is 10 or 20", False),
+        ("0", "is 0.", True),
+        ("7", "agent 007", True),
+        ("-4", "x is -4", True),
+        ("Yes", "yes, so", True),
+        ("yes", "eyes", False),
+        ("x^2", "or X^2 ?", True),
+        ("1,2", "(1, 2)", False),
+    ],
+)
+def test_an_answer_leaks_however_it_is_written(answer, text, leaks):
+    row = ROW | {"solution": f"{text}\nthe end", "answer": answer}
+    if not leaks:
+        assert SolutionLadder([row], shares=(0, 0.5)).row(0, 1)["scout_prefix"] == f"{text}\n"
+        return
+    with pytest.raises(Refusal, match="level 1 of row 0 shows the answer"):
+        SolutionLadder([row], shares=(0, 0.5))
+    assert SolutionLadder([ROW, row], shares=(0, 0.5), leaks="cut").row(1, 1)["scout_prefix"] == ""
+
+
+@given(st.integers(0, 10**12), st.integers(0, 6))
+def test_a_number_is_met_in_every_way_to_write_it(number, decimals):
+    for text in (f"{number}", f"{number:,}", f"{number:.{decimals}f}", f"{number:,.{decimals}f}"):
+        assert _place(str(number), f"so {text}.").group() in (text, text + ".")
+        assert _place(f"{number:,}", f"so {text} it is").group() == text
+        assert _place(str(number + 1), f"so {text}.") is None
+
+
+@pytest.mark.parametrize(
     ("rows", "options", "sentence"),
     [
         ([{"prompt": "a", "answer": "b"}], {}, "no column 'solution', only prompt, answer"),
@@ -60,6 +107,9 @@ def test_an_answer_leaks_as_a_word_of_its_own(answer, leaks):
         ([ROW], {"leaks": "ignore"}, "leaks is 'ignore'"),
         ([ROW | {"solution": "one piece 9"}], {}, "cut it finer"),
         ([ROW | {"prompt": []}], {}, "before the assistant's turn"),
+        ([ROW, ROW | {"prompt": [{"role": "assistant", "content": "Hm"}]}], {"answer": None}, "that of row 1"),
+        ([ROW | {"answer": "x"}, {"solution": "b\nc", "answer": "x"}], {}, "row 1 has no prompt"),
+        ([ROW | {"answer": "x"}, ROW | {"answer": None}], {}, "row 1 has no answer: .*answer=None"),
         ([], {}, "at least one row"),
         (iter([ROW]), {}, "not a stream"),
     ],

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scout_rl.curriculum import Curriculum
 from scout_rl.files.extras import naming_extras
 from scout_rl.files.refusal import Refusal
-from scout_rl.ladders.solutions import PREFIX, SolutionLadder
+from scout_rl.ladders.solutions import PREFIX, SolutionLadder, bare, shown_part, whole_turn
 from scout_rl.rules.cells import Cells
 from scout_rl.rules.rule import require
 
@@ -33,6 +33,7 @@ with naming_extras("scout_rl.integrations.trl", "trl"):
     from accelerate.utils import broadcast_object_list
     from datasets import Dataset
     from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+    from trl.chat_template_utils import parse_response
 
 __all__ = ["SAVED", "with_curriculum"]
 
@@ -48,7 +49,7 @@ def with_curriculum(
     success: str | None = None,
     threshold: float | None = None,
 ) -> Callable[..., Any]:
-    """Return ``trainer_class`` with a curriculum; call it as that class, without ``train_dataset``.
+    """Return ``trainer_class`` with a curriculum; call it as that class, with ``args`` and without ``train_dataset``.
 
     ``success`` names the reward function that says whether a completion is right; with one function it is that one.
     It returns 0 or 1, or None for no outcome. With a ``threshold``, rewards from there on are a success.
@@ -75,22 +76,26 @@ class _CurriculumTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def __init__(
         self,
+        model: Any,
+        reward_funcs: Any = None,
+        args: Any = None,
+        train_dataset: Any = None,
         *,
         curriculum: Curriculum,
         ladder: SolutionLadder,
         success: str | None,
         threshold: float | None,
-        args: Any,
-        train_dataset: Any = None,
         **kwargs: Any,
     ) -> None:
         require(train_dataset is None, "the prompts are those of the ladder: leave train_dataset out")
-        require(kwargs.get("environment_factory") is None, "a curriculum over solutions has no environment_factory")
+        require(args is not None, "the trainer has no args: give it a GRPOConfig, which says how large a window is")
+        for name in ("environment_factory", "rollout_func", "tools"):
+            require(not kwargs.get(name), f"the model continues a worked solution, which does not go with {name}")
         self.curriculum, self.ladder, self._threshold = curriculum, ladder, threshold
-        self._played: list[bool] = []
-        self._by_name: dict[str, list[bool]] = {}
+        self._played: list[float] = []
+        self._by_name: dict[str, list[float]] = {}
         rows = max(ladder.n_contexts, args.generation_batch_size // args.num_generations)
-        super().__init__(args=args, train_dataset=Dataset.from_dict({"prompt": [""] * rows}), **kwargs)
+        super().__init__(model, reward_funcs, args, Dataset.from_dict({"prompt": [""] * rows}), **kwargs)
         if not self.accelerator.is_main_process:
             curriculum._records = None  # all processes count the same outcomes; one writes them
         self._success = _index(self.reward_func_names, success)
@@ -116,45 +121,47 @@ class _CurriculumTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _tokenize_prompts(self, prompts: list[Any]) -> Any:
         """TRL closes a last assistant message; here its text follows the generation prompt, to be continued."""
-        shown = [_shown(prompt) for prompt in prompts]
-        bare = [prompt[:-1] if text else prompt for prompt, text in zip(prompts, shown, strict=True)]
-        ids, images, fields = super()._tokenize_prompts(bare)
-        if any(shown):
-            more = self._tokenizer(shown, add_special_tokens=False)["input_ids"]
-            ids = [[*start, *rest] for start, rest in zip(ids, more, strict=True)]
-        return ids, images, fields
+        shown = [shown_part(prompt) for prompt in prompts]
+        ids, images, fields = super()._tokenize_prompts([bare(*pair) for pair in zip(prompts, shown, strict=True)])
+        more = self._tokenizer(shown, add_special_tokens=False)["input_ids"] if any(shown) else [[]] * len(shown)
+        self._begun = list(zip(ids, more, strict=True))
+        return [[*start, *rest] for start, rest in self._begun], images, fields
 
     def _calculate_rewards(self, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any) -> Any:
         prefixes = [row.get(PREFIX, "") for row in inputs]
-        turns = [_whole_turn(*pair) for pair in zip(prefixes, completions, strict=True)]
-        bare = [_bare(*pair) for pair in zip(prompts, prefixes, strict=True)]
-        rewards = super()._calculate_rewards(inputs, bare, turns, completion_ids_list)
-        values = rewards[:, self._success].double().cpu().numpy()
+        if isinstance(completions[0], str) or getattr(self._tokenizer, "response_template", None) is None:
+            turns = [whole_turn(*pair) for pair in zip(prefixes, completions, strict=True)]
+        else:  # TRL has parsed the completion; the turn is parsed as a whole
+            pairs = zip(self._begun, completion_ids_list, strict=True)
+            turns = [[parse_response(self._tokenizer, [*more, *end], prefix=start)] for (start, more), end in pairs]
+        questions = [bare(*pair) for pair in zip(prompts, prefixes, strict=True)]
+        rewards = super()._calculate_rewards(inputs, questions, turns, completion_ids_list)
         if self.model.training:
-            self._report(values)
+            self._report(rewards)
         else:
-            self._played += self._binary(values)[0].tolist()
+            self._played += self._outcomes(rewards).tolist()
         return rewards
 
-    def _report(self, values: NDArray[np.float64]) -> None:
-        success, scored = self._binary(values)
-        self.curriculum.report(Cells(*(part[scored] for part in self._cells)), success[scored])
-        for name, value in _metrics(self.curriculum, self._cells, success, self.num_generations).items():
+    def _report(self, rewards: Any) -> None:
+        outcomes = self._outcomes(rewards)
+        known = ~np.isnan(outcomes)
+        self.curriculum.report(Cells(*(part[known] for part in self._cells)), outcomes[known])
+        for name, value in _metrics(self.curriculum, self._cells, outcomes, self.num_generations).items():
             self._metrics["train"][f"scout/{name}"].append(value)
 
-    def _binary(self, values: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which rewards are a success, and which are known."""
-        scored = ~np.isnan(values)
+    def _outcomes(self, rewards: Any) -> NDArray[np.float64]:
+        """1 for a success, 0 for a failure, NaN where there is no reward."""
+        values: NDArray[np.float64] = rewards[:, self._success].double().cpu().numpy()
         if self._threshold is not None:
-            return values >= self._threshold, scored
-        wrong = scored & (values != 0) & (values != 1)
+            return np.where(np.isnan(values), np.nan, values >= self._threshold)
+        wrong = (values != 0) & (values != 1) & ~np.isnan(values)
         if wrong.any():
             name = self.reward_func_names[self._success]
             raise Refusal(
                 f"the reward {name!r} returned {values[wrong][0]:g}, but success must be 0 or 1: give with_curriculum "
                 "a threshold, or the name of another reward as success"
             )
-        return values == 1, scored
+        return values
 
     def _try_rewards(self) -> None:
         """Before training: refuse rewards that are no success or failure, and warn of solutions that fail."""
@@ -166,8 +173,7 @@ class _CurriculumTrainer(GRPOTrainer):  # type: ignore[misc]
         for texts in (solutions, [""] * len(solutions)):
             ids = self._tokenizer(texts, add_special_tokens=False)["input_ids"]
             turns = texts if isinstance(prompts[0], str) else [[{"role": "assistant", "content": t}] for t in texts]
-            rewards = super()._calculate_rewards(rows, prompts, turns, ids)
-            rights.append(self._binary(rewards[:, self._success].double().cpu().numpy())[0])
+            rights.append(self._outcomes(super()._calculate_rewards(rows, prompts, turns, ids)) == 1)
         self._pending_metrics.clear()
         self._pending_extra_logs.clear()
         if not rights[0].any():
@@ -179,17 +185,26 @@ class _CurriculumTrainer(GRPOTrainer):  # type: ignore[misc]
     def evaluate(
         self, eval_dataset: Any = None, ignore_keys: list[str] | None = None, metric_key_prefix: str = "eval"
     ) -> dict[str, float]:
-        """As TRL; outcomes of the trainer's own ``eval_dataset`` are recorded. The datasets of a dict are groups."""
+        """As TRL; outcomes of the trainer's own ``eval_dataset`` are recorded. The datasets of a dict are groups.
+
+        A stream is not recorded, nor an evaluation in which a prompt has no reward.
+        """
         self._played = []
         metrics: dict[str, float] = super().evaluate(eval_dataset, ignore_keys, metric_key_prefix)
         own = self.eval_dataset[eval_dataset] if isinstance(eval_dataset, str) else self.eval_dataset
+        if not isinstance(eval_dataset, str | None) or not hasattr(own, "__len__"):
+            return metrics
         played = self._played if isinstance(own, dict) else self._played[: len(own) * self.num_generations_eval]
         if isinstance(eval_dataset, str):  # TRL evaluates a dict name by name
             self._by_name[eval_dataset] = played
-        elif eval_dataset is None and self.curriculum.evaluated != self.curriculum.windows:  # one per window
+        elif self.curriculum.evaluated != self.curriculum.windows:  # one per window
             groups = self._by_name if isinstance(own, dict) else {"all": played}
             labels = [name for name, outcomes in groups.items() for _ in outcomes]
-            self.curriculum.evaluation([success for outcomes in groups.values() for success in outcomes], labels)
+            outcomes = [success for outcomes in groups.values() for success in outcomes]
+            if np.isnan(outcomes).any():
+                warnings.warn("a held-out prompt has no reward: this evaluation is not recorded", stacklevel=2)
+            else:
+                self.curriculum.evaluation(outcomes, labels)
         return metrics
 
     # -- checkpoints -----------------------------------------------------------------------------------------------
@@ -217,32 +232,18 @@ def _index(names: list[str], success: str | None) -> int:
     return names.index(success)
 
 
-def _shown(prompt: Any) -> str:
-    """The beginning of the assistant's turn in a conversation; empty for a plain text, where it is in the prompt."""
-    return prompt[-1]["content"] if isinstance(prompt, list) and prompt[-1]["role"] == "assistant" else ""
-
-
-def _bare(prompt: Any, prefix: str) -> Any:
-    return prompt if not prefix else prompt.removesuffix(prefix) if isinstance(prompt, str) else prompt[:-1]
-
-
-def _whole_turn(prefix: str, completion: Any) -> Any:
-    if isinstance(completion, str):
-        return prefix + completion
-    return [{**completion[0], "content": prefix + (completion[0].get("content") or "")}, *completion[1:]]
-
-
-def _metrics(curriculum: Curriculum, cells: Cells, success: NDArray[np.bool_], group: int) -> dict[str, float]:
+def _metrics(curriculum: Curriculum, cells: Cells, outcomes: NDArray[np.float64], group: int) -> dict[str, float]:
     """What TRL logs with every window, as ``scout/...``; docs/trainer-trl.md explains them."""
-    rate = success.reshape(-1, group).mean(axis=1)
     metrics = {"windows": curriculum.windows, "mean_level": cells.level.mean()}
-    metrics |= {"all_failed": (rate == 0).mean(), "all_solved": (rate == 1).mean()}
-    metrics["teaches_nothing"] = metrics["all_failed"] + metrics["all_solved"]
-    if (cells.level == 0).any():
-        metrics["success_level0"] = success[cells.level == 0].mean()
+    solved, failed = ((outcomes == value).reshape(-1, group).any(axis=1) for value in (1, 0))
+    if (known := solved | failed).any():
+        metrics |= {"all_failed": (~solved)[known].mean(), "all_solved": (~failed)[known].mean()}
+        metrics["teaches_nothing"] = metrics["all_failed"] + metrics["all_solved"]
+    if len(bare_prompts := outcomes[(cells.level == 0) & ~np.isnan(outcomes)]):
+        metrics["success_level0"] = bare_prompts.mean()
     statistics, frontier = curriculum.state.statistics, curriculum.frontier
-    known = statistics.success[statistics.evidence[:, 0] > 0, 0]
-    metrics |= {"worst_known": known.min()} if len(known) else {}
+    tried = statistics.success[statistics.evidence[:, 0] > 0, 0]
+    metrics |= {"worst_known": tried.min()} if len(tried) else {}
     if frontier is not None:
         metrics |= {"mean_frontier": frontier.mean(), "worst_frontier": frontier.max()}
         metrics["share_at_target"] = (frontier == 0).mean()

@@ -56,8 +56,8 @@ class SolutionLadder:
     says how much of them each level shows.
 
     No prefix may give the final answer away. ``answer`` names the column that holds it, and a prefix in which it
-    stands as a word of its own is refused. With ``leaks="cut"`` prefixes end before the piece with the answer.
-    ``answer=None`` leaves this check out.
+    stands as a word of its own is refused, also in other case, or as 1,538 or 1538.0 for 1538. With ``leaks="cut"``
+    prefixes end before the piece with the answer. ``answer=None`` leaves this check out.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class SolutionLadder:
         self._check_columns(answer)
         self.n_contexts, self.n_levels = len(rows), len(self.shares)
         split = {"step": steps, "sentence": sentences}[by] if isinstance(by, str) else by
-        answers = itertools.repeat(None) if answer is None else _column(rows, answer)
+        answers = itertools.repeat("") if answer is None else _column(rows, answer)
         self._length: NDArray[np.int32] = np.zeros((self.n_contexts, self.n_levels), np.int32)
         for context, (text, final) in enumerate(zip(_column(rows, solution), answers, strict=False)):
             self._length[context] = self._lengths(context, text, final, split, leaks)
@@ -102,9 +102,13 @@ class SolutionLadder:
                 raise Refusal(
                     f"the rows have no column {name!r}, only {', '.join(columns)}: name the right one{way_out}"
                 )
-        prompt = self.rows[0][self._prompt]
-        if isinstance(prompt, list) and (not prompt or prompt[-1].get("role") == "assistant"):
-            raise Refusal("prompts must end before the assistant's turn, but that of row 0 is empty or has one")
+        for context, prompt in enumerate(_column(self.rows, self._prompt)):
+            if prompt is None:
+                raise Refusal(f"row {context} has no prompt (column {self._prompt!r}): leave it out")
+            if isinstance(prompt, list) and (not prompt or prompt[-1].get("role") == "assistant"):
+                raise Refusal(
+                    f"prompts must end before the assistant's turn, but that of row {context} is empty or has one"
+                )
 
     def _lengths(self, context: int, text: Any, final: Any, split: Split, leaks: str) -> NDArray[np.int64]:
         """How many characters of the solution each level shows."""
@@ -113,12 +117,14 @@ class SolutionLadder:
                 f"row {context} has no solution (column {self._solution!r} holds {text!r}): a level shows a part of "
                 "the worked solution, so leave that prompt out"
             )
+        if final is None:
+            raise Refusal(f"row {context} has no answer: leave it out, or say answer=None to let answers leak unseen")
         pieces = split(text)
         if "".join(pieces) != text:
             raise Refusal(f"by= cuts the solution of row {context} into pieces that joined are another text")
         ends = np.cumsum([0, *map(len, pieces)])
         shown: NDArray[np.int64] = ends[np.floor(self.shares * len(pieces) + 1e-9).astype(int)]
-        answer = None if final is None else _place(str(final), text)
+        answer = _place(str(final), text)
         if answer is None or shown[-1] < answer.end():
             return shown
         if leaks == "cut":
@@ -150,9 +156,21 @@ def _column(rows: Any, name: str) -> Iterator[Any]:
 def _place(answer: str, text: str) -> re.Match[str] | None:
     """Where the answer first stands as a word or number of its own: not 12 in 3.12, 12.5 or 112."""
     answer = answer.strip()
-    before = r"(?<!\w)(?<!\d[.,])" if answer[:1].isalnum() else ""
+    number = _number(answer)
+    before = r"(?<!\w)(?<!\d[.,])" if answer[:1].isalnum() or (number and answer[0] == ".") else ""
     after = r"(?!\w|[.,]\d)" if answer[-1:].isalnum() else ""
-    return re.search(before + re.escape(answer) + after, text) if answer else None
+    return re.search(before + (number or re.escape(answer)) + after, text, re.IGNORECASE) if answer else None
+
+
+def _number(answer: str) -> str:
+    """A pattern for a number however it is written: 1538 as 1,538, 0.5 as .5, 3 as 3.0; empty if it is none."""
+    parts = re.fullmatch(r"([+-]?)(\d[\d,]*)?(?:\.(\d+))?", answer)
+    if not parts or not (parts[2] or parts[3]):
+        return ""
+    whole, fraction = (parts[2] or "").replace(",", "").lstrip("0"), (parts[3] or "").rstrip("0")
+    zeros = "0*" if whole or fraction else "0+"
+    grouped = zeros + re.sub(r"(?<=\d)(?=(?:\d{3})+$)", ",?", whole)
+    return re.escape(parts[1]) + grouped + (rf"\.{fraction}0*" if fraction else r"(?:\.0*)?")
 
 
 def _continued(prompt: Any, prefix: str) -> Any:
@@ -160,3 +178,20 @@ def _continued(prompt: Any, prefix: str) -> Any:
     if isinstance(prompt, str):
         return prompt + prefix
     return [*prompt, {"role": "assistant", "content": prefix}] if prefix else prompt
+
+
+def shown_part(prompt: Any) -> str:
+    """The beginning of the assistant's turn in a conversation; empty for a plain text, where it is in the prompt."""
+    return prompt[-1]["content"] if isinstance(prompt, list) and prompt[-1]["role"] == "assistant" else ""
+
+
+def bare(prompt: Any, prefix: str) -> Any:
+    """The prompt of a row without what it shows."""
+    return prompt if not prefix else prompt.removesuffix(prefix) if isinstance(prompt, str) else prompt[:-1]
+
+
+def whole_turn(prefix: str, completion: Any) -> Any:
+    """What is shown and what the model wrote after it: a text, or a list of messages."""
+    if isinstance(completion, str):
+        return prefix + completion
+    return [{**completion[0], "content": prefix + (completion[0].get("content") or "")}, *completion[1:]]
