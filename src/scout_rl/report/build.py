@@ -22,7 +22,7 @@ from scout_rl.report.measure.metrics import Summary, summarise
 from scout_rl.report.measure.names import file_names
 from scout_rl.report.measure.retention import retention_table
 from scout_rl.report.measure.solving import solving_table
-from scout_rl.report.measure.tables import Table, as_csv, latex, markdown
+from scout_rl.report.measure.tables import Table, as_csv, counted, latex, markdown
 from scout_rl.report.read.catalogue import Catalogue
 from scout_rl.report.read.runs import NO_CATALOGUE, find, load
 from scout_rl.report.show.figures import draw_all, save
@@ -78,13 +78,10 @@ def _parts(blocks: Sequence[Block], out: Path) -> tuple[list[Part], list[Table]]
     parts, compared, tables = [], [], []
     names = file_names([block.label for block in blocks])
     for (whole, block), name in zip(usable, names, strict=True):
-        block_tables: dict[str, Table] = {}
         if block is None:
             finished_block = finished(whole)
-            if finished_block is not None:
-                block_tables = {"training": mechanism_table(finished_block)}
-            reason = UNEVALUATED if block_tables else UNFINISHED
-            parts.append(Part(whole.label, [reason], list(block_tables.values()), []))
+            block_tables = {} if finished_block is None else {"training": mechanism_table(finished_block)}
+            sentences, figures = [UNEVALUATED if block_tables else UNFINISHED], []
         else:
             block_scores = next(corrected)
             compared.append((block, block_scores))
@@ -93,10 +90,10 @@ def _parts(blocks: Sequence[Block], out: Path) -> tuple[list[Part], list[Table]]
                 "training": mechanism_table(block),
                 "solving": solving_table(block),
             }
-            figures = draw_all(block, block_scores)
-            for figure in figures:
-                save(figure, out / "figures" / name)
-            parts.append(Part(whole.label, conclude(block, block_scores), list(block_tables.values()), figures))
+            sentences, figures = conclude(block, block_scores), draw_all(block, block_scores)
+        for figure in figures:
+            save(figure, out / "figures" / name)
+        parts.append(Part(whole.label, sentences, list(block_tables.values()), figures))
         tables += [(f"{name}-{kind}", table) for kind, table in block_tables.items()]
     retained = retention_table([b for _, b in usable if b])
     overall = [*aggregate_tables(compared), *([retained] if retained is not None else [])]
@@ -125,10 +122,6 @@ def _entries(maps: dict[str, HeatMap], blocks: Sequence[Block]) -> list[Entry]:
 def _summary(runs: Collection[Summary], blocks: Sequence[Block]) -> str:
     unfinished = sum(not run.about.finished for run in runs)
     hours = sum(run.about.seconds for run in runs) / 3600
-    text = f"{_counted(len(runs), 'run')}, {_counted(len(blocks), 'comparison')}"
+    text = f"{counted(len(runs), 'run')}, {counted(len(blocks), 'comparison')}"
     text += f", {hours:.1f} hours of training" if hours else ""
     return text + (f"; {unfinished} not finished and in no table." if unfinished else ".")
-
-
-def _counted(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"

@@ -14,6 +14,7 @@ from scout_rl.report.measure.paces import Paces, paces
 from scout_rl.report.measure.pacing import POOLED, Difference, Pacing
 from scout_rl.report.measure.statistics import generator
 from scout_rl.report.measure.stuck import REASONS, Stuck, find_stuck, gate_constant
+from scout_rl.report.measure.tables import counted
 from scout_rl.report.read.run import About, RunRecord
 
 SPREAD = 0.35
@@ -64,7 +65,7 @@ class Diagnosis:
         a = self.about
         first = [
             f"{a.name}: {a.rule}{f' on {a.setting}' if a.setting else ''}, seed {a.seed}, "
-            f"{_counted(a.n_contexts, 'context')}, {_counted(a.n_levels, 'level')}, {_counted(a.windows, 'window')}"
+            f"{counted(a.n_contexts, 'context')}, {counted(a.n_levels, 'level')}, {counted(a.windows, 'window')}"
             f"{f' from window {a.first + 1} on' if a.first else ''}."
         ]
         return first + self._about_pace() + self._about_stuck()
@@ -113,7 +114,7 @@ class Diagnosis:
     def _about_stuck(self) -> list[str]:
         if not self.stuck:
             return ["No context is stuck."]
-        sentences = [f"Stuck: {len(self.stuck)} of {_counted(self.about.n_contexts, 'context')}."]
+        sentences = [f"Stuck: {len(self.stuck)} of {counted(self.about.n_contexts, 'context')}."]
         by_reason: dict[str, list[Stuck]] = defaultdict(list)
         for stuck in self.stuck:
             by_reason[stuck.reason].append(stuck)
@@ -125,17 +126,13 @@ class Diagnosis:
         return sentences
 
 
-def _counted(n: int, what: str) -> str:
-    return f"{n} {what}{'' if n == 1 else 's'}"
-
-
 def diagnose(run: RunRecord) -> Diagnosis:
     """Judge one run by its records. A run without a closed window is refused."""
     if not run.about.windows:
         raise Refusal(f"{run.about.name} holds no closed window yet: there is nothing to diagnose")
     pace = _measure(run)
-    counted = None if pace is None else paces(run)
-    return Diagnosis(run.about, _verdict(run, pace), pace, run.groups, find_stuck(run), counted)
+    model_view = None if pace is None else paces(run)
+    return Diagnosis(run.about, _verdict(run, pace), pace, run.groups, find_stuck(run), model_view)
 
 
 def _measure(run: RunRecord) -> Pacing | None:

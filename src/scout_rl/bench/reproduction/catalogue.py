@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from scout_rl.bench.reproduction import paper
 from scout_rl.bench.settings.bank import pinned_hashes
 from scout_rl.bench.settings.presets import PRESETS, preset_constants
 from scout_rl.bench.settings.settings import SETTINGS
+from scout_rl.report.measure.metrics import Summary, summarise
 from scout_rl.report.read.catalogue import Catalogue, KnownSetting, Printed
+from scout_rl.report.read.runs import find, load
 
 ALGORITHMS = ("ppo", "sac", "contrastive")
 BY_MEAN = ("metaworld-conflict",)
@@ -33,3 +38,9 @@ def catalogue() -> Catalogue:
         )
         for key, setting in SETTINGS.items()
     }
+
+
+def summaries(paths: Sequence[Path]) -> list[Summary]:
+    """Of every record at or below the paths."""
+    known = catalogue()
+    return [summarise(load(path, catalogue=known)) for path in find(paths)]

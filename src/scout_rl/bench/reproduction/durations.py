@@ -10,7 +10,7 @@ from scout_rl.records.made_with import BATCH, ENGINE, WIDTH
 from scout_rl.report.measure.conditions import Block
 from scout_rl.report.measure.metrics import Summary
 from scout_rl.report.measure.names import bracket, unusual
-from scout_rl.report.measure.tables import MISSING, Table
+from scout_rl.report.measure.tables import MISSING, Table, counted
 
 TITLE = "How long one seed takes, setting by setting"
 NOTE = (
@@ -39,7 +39,7 @@ def durations_table(blocks: Sequence[Block]) -> Table:
             on_machine = [(label, runs) for machine, label, runs in timed if machine == letter]
             rows += [_row(setting, label, runs, letter) for label, runs in on_machine]
             total = sum(_mean(runs) for _, runs in on_machine)
-            each = f"{len(on_machine)} conditions" if len(on_machine) > 1 else "1 condition"
+            each = counted(len(on_machine), "condition")
             rows.append([setting, f"**{each}**", MISSING, MISSING, f"**{total / 60:.1f}**", MISSING, letter])
     machine_notes = [f"{letter}: {machine}." for machine, letter in letters.items()]
     header = ["setting", "condition", "runs", "windows", "minutes per seed", "seconds per window", "on"]

@@ -16,13 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scout_rl.bench.reproduction.catalogue import catalogue
+from scout_rl.bench.reproduction.catalogue import summaries
 from scout_rl.bench.reproduction.marks import put_into
 from scout_rl.report.measure.conditions import changed
-from scout_rl.report.measure.metrics import Summary, summarise
+from scout_rl.report.measure.metrics import Summary
 from scout_rl.report.measure.statistics import Interval, holm, mean_interval, sign_flip_test
-from scout_rl.report.measure.tables import MISSING, Table
-from scout_rl.report.read.runs import find, load
+from scout_rl.report.measure.tables import MISSING, Table, shown_interval
 
 OURS = "ability"
 SCHEDULED = "anneal"
@@ -46,11 +45,15 @@ class Row(NamedTuple):
     budget: int
     scores: Scores
 
+    @property
+    def solved(self) -> int:
+        """How many seeds."""
+        return sum(score < self.budget for score in self.scores.values())
+
 
 def write(records: Path, page: Path) -> None:
     """Write every table between its marks in ``page``."""
-    known = catalogue()
-    rows = collect(summarise(load(path, catalogue=known)) for path in find([records]))
+    rows = collect(summaries([records]))
     main = {setting: part for setting, part in rows.items() if "@" not in setting}
     put_into(page, "trials", trials_table(main))
     put_into(page, "one thing at a time", parts_table(main))
@@ -124,15 +127,13 @@ def settings_table(rows: Mapping[str, Sequence[Row]]) -> Table:
         kept = sorted(evaluated(part), key=lambda row: geometric_mean(row.scores))
         ours = next((row for row in kept if row.rule == OURS), None)
         for row in kept:
-            solved = sum(score < row.budget for score in row.scores.values())
             line = [f"`{setting}` ({row.budget:,})", row.label, str(len(row.scores))]
-            line += [f"{geometric_mean(row.scores):.0f}", f"{solved} of {len(row.scores)}"]
+            line += [f"{geometric_mean(row.scores):.0f}", f"{row.solved} of {len(row.scores)}"]
             if ours is None or row is ours or not log_ratios(ours.scores, row.scores):
                 lines.append([*line, MISSING, MISSING])
                 continue
             ratio = ratio_interval(ours.scores, row.scores)
-            shown = f"{ratio.point:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.bounded else f"{ratio.point:.2f}"
-            lines.append([*line, shown, verdict(ratio) if ratio.bounded else MISSING])
+            lines.append([*line, shown_interval(ratio), verdict(ratio) if ratio.bounded else MISSING])
     return Table("Windows to solve", header, lines)
 
 
@@ -164,35 +165,38 @@ def pooled_table(rows: Mapping[str, Sequence[Row]]) -> Table:
 
 def trials_table(rows: Mapping[str, Sequence[Row]]) -> Table:
     """Every set of constants that was tried on development seeds: geometric mean of windows to solve by setting."""
-    columns = sorted({(setting, row.budget) for setting, part in rows.items() for row in part if _tried(row)})
-    by_label: dict[str, dict[tuple[str, int], str]] = defaultdict(dict)
-    for setting, part in rows.items():
-        for row in part:
-            scores = of_seeds(row, DEVELOPMENT)
-            if _tried(row) and row.label not in _parts(part):
-                by_label[row.label][setting, row.budget] = f"{geometric_mean(scores):.0f} ({len(scores)})"
-    header = ["rule", *(f"`{setting}` ({budget:,})" for setting, budget in columns)]
-    lines = [[label, *(cells.get(column, MISSING) for column in columns)] for label, cells in sorted(by_label.items())]
-    return Table("Trials", header, lines)
+    tried = sorted((setting, row.budget) for setting, part in rows.items() for row in part if _tried(row))
+    cells = {
+        (row.label, f"`{setting}` ({row.budget:,})"): f"{geometric_mean(scores):.0f} ({len(scores)})"
+        for setting, part in rows.items()
+        for row in part
+        if _tried(row) and row.label not in _parts(part) and (scores := of_seeds(row, DEVELOPMENT))
+    }
+    return _by_rule("Trials", [f"`{setting}` ({budget:,})" for setting, budget in dict.fromkeys(tried)], cells)
 
 
 def parts_table(rows: Mapping[str, Sequence[Row]]) -> Table:
     """`ability` with one constant changed, on development seeds: how many times the windows of the rule itself."""
-    cells: dict[str, dict[str, str]] = defaultdict(dict)
+    cells: dict[tuple[str, str], str] = {}
     columns = []
     for setting, part in sorted(rows.items()):
         whole = next((row for row in part if row.label == f"`{OURS}`" and of_seeds(row, DEVELOPMENT)), None)
         labels = _parts(part)
         if whole is None or not labels:
             continue
-        columns.append(setting)
+        columns.append(f"`{setting}`")
         for row in part:
             ratios = log_ratios(row.scores, whole.scores)
             if row.label in labels and row.budget == whole.budget and ratios:
-                cells[row.label][setting] = f"{np.exp(np.mean(ratios)):.2f} ({len(ratios)})"
-    header = ["rule", *(f"`{setting}`" for setting in columns)]
-    lines = [[label, *(by.get(setting, MISSING) for setting in columns)] for label, by in sorted(cells.items())]
-    return Table("One thing at a time", header, lines)
+                cells[row.label, columns[-1]] = f"{np.exp(np.mean(ratios)):.2f} ({len(ratios)})"
+    return _by_rule("One thing at a time", columns, cells)
+
+
+def _by_rule(title: str, columns: Sequence[str], cells: Mapping[tuple[str, str], str]) -> Table:
+    """A table from its cells by label and column."""
+    labels = sorted({label for label, _ in cells})
+    lines = [[label, *(cells.get((label, column), MISSING) for column in columns)] for label in labels]
+    return Table(title, ["rule", *columns], lines)
 
 
 def _parts(rows: Sequence[Row]) -> set[str]:

@@ -16,12 +16,12 @@ import numpy as np
 from scout_rl.bench.reproduction.catalogue import catalogue
 from scout_rl.bench.reproduction.marks import put_into
 from scout_rl.records.compact import KINDS
-from scout_rl.report.measure.comparison import evaluated, scores, window_of
+from scout_rl.report.measure.comparison import evaluated, window_of
 from scout_rl.report.measure.conditions import PAPERS, Block, Condition, group
 from scout_rl.report.measure.metrics import RETREAT, Summary, summarise
 from scout_rl.report.measure.names import slug
 from scout_rl.report.measure.stuck import gate_constant
-from scout_rl.report.measure.tables import MISSING, Table, shown, titled
+from scout_rl.report.measure.tables import MISSING, Table, shown, table_of, titled
 from scout_rl.report.read.run import RunRecord
 from scout_rl.report.read.runs import find, load
 from scout_rl.report.show import figures
@@ -113,26 +113,23 @@ def _words(block: Block) -> list[str]:
 
 def table(comparison: Comparison, probes: dict[str, str]) -> Table:
     """One row per condition, with the values of its seeds side by side."""
-    window = window_of(comparison.rows)
-    groups = list(comparison.rows.conditions[0].runs[0].groups)
+    return table_of(comparison.title, [_row(comparison.rows, c, probes) for c in comparison.rows.conditions])
+
+
+def _row(block: Block, condition: Condition, probes: dict[str, str]) -> dict[str, str]:
+    """The cells of one condition by column."""
+    window, groups, runs = window_of(block), block.groups, condition.runs
     last = f"last {LAST}: {' / '.join(groups)}" if len(groups) > 1 else f"last {LAST}"
-    header = ["run", "seeds", f"AUC, {window[0]} to {window[1]:,}", "solved at", last, "probes", "minutes", "machine"]
-    rows = []
-    for condition in comparison.rows.conditions:
-        runs = condition.runs
-        rows.append(
-            [
-                f"`{condition.label}`",
-                ", ".join(str(run.about.seed) for run in runs),
-                ", ".join(shown(run.worst_auc(window)) for run in runs),
-                ", ".join(_solved(run) for run in runs),
-                ", ".join(" / ".join(shown(float(run.groups[g][-LAST:].mean())) for g in groups) for run in runs),
-                ", ".join(probes[run.about.name] for run in runs),
-                ", ".join(f"{run.about.seconds / 60:.1f}" for run in runs),
-                ", ".join(sorted({run.about.machine for run in runs})),
-            ]
-        )
-    return Table(comparison.title, header, rows)
+    return {
+        "run": f"`{condition.label}`",
+        "seeds": ", ".join(str(seed) for seed in condition.seeds),
+        f"AUC, {window[0]} to {window[1]:,}": ", ".join(shown(run.worst_auc(window)) for run in runs),
+        "solved at": ", ".join(_solved(run) for run in runs),
+        last: ", ".join(" / ".join(shown(float(run.groups[g][-LAST:].mean())) for g in groups) for run in runs),
+        "probes": ", ".join(probes[run.about.name] for run in runs),
+        "minutes": ", ".join(f"{run.about.seconds / 60:.1f}" for run in runs),
+        "machine": ", ".join(sorted({run.about.machine for run in runs})),
+    }
 
 
 def gate_table(compared: Sequence[Comparison]) -> Table:
@@ -185,7 +182,7 @@ def _solved(run: Summary) -> str:
 
 
 def _picture(comparison: Comparison, docs: Path) -> str:
-    name = figures.save_curves(comparison.rows, scores(comparison.rows), docs, f"pairs-{slug(comparison.title)}")
+    name = figures.save_curves(comparison.rows, docs, f"pairs-{slug(comparison.title)}")
     return f"![{comparison.title}: held-out success by windows]({name})\n"
 
 

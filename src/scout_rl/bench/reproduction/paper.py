@@ -32,7 +32,7 @@ class Number(NamedTuple):
     """Its table or section, if not ``source``."""
 
     def __str__(self) -> str:
-        return f"{self.bound} {self.value:.3g}".strip() if self.value else f"{self.bound} 0".strip()
+        return f"{self.bound} {self.value:.3g}".strip()
 
 
 class Secondary(NamedTuple):

@@ -12,20 +12,19 @@ from itertools import groupby
 from pathlib import Path
 
 from scout_rl.bench.reproduction import paper
-from scout_rl.bench.reproduction.catalogue import catalogue
+from scout_rl.bench.reproduction.catalogue import summaries
 from scout_rl.bench.reproduction.durations import durations_table
 from scout_rl.bench.reproduction.glance import MARK, glance_table
 from scout_rl.bench.reproduction.headline import ENOUGH, headline
 from scout_rl.bench.reproduction.judging import LOSES, RULES, TIE, VERDICTS
 from scout_rl.bench.reproduction.marks import put_into
 from scout_rl.bench.reproduction.verdicts import SOLVED_SHARE, Answer, Row, answer, rows
-from scout_rl.report.measure.comparison import bootstrap_fraction, evaluated, scores
+from scout_rl.report.measure.comparison import bootstrap_fraction, evaluated
 from scout_rl.report.measure.conditions import PAPERS, Block, group
-from scout_rl.report.measure.metrics import SOLVED, Summary, summarise
+from scout_rl.report.measure.metrics import SOLVED, Summary
 from scout_rl.report.measure.statistics import RESAMPLES
-from scout_rl.report.measure.tables import MISSING, Table, shown, shown_interval, titled
+from scout_rl.report.measure.tables import MISSING, counted, shown, shown_interval, table_of, titled
 from scout_rl.report.read.run import UNKNOWN
-from scout_rl.report.read.runs import find, load
 from scout_rl.report.show import figures
 
 METRICS = {
@@ -65,11 +64,10 @@ How verdicts follow from the numbers:
 
 def write(results: Path, docs: Path, summary: Path | None = None) -> Path:
     """Write ``docs/reproduction.md`` and its figures, and the table of all settings into the page ``summary``."""
-    known = catalogue()
-    summaries = [summarise(load(path, catalogue=known)) for path in find([results])]
-    blocks = [b for b in (evaluated(block) for block in group(summaries, PAPERS)) if b is not None]
+    runs = summaries([results])
+    blocks = [b for b in map(evaluated, group(runs, PAPERS)) if b is not None]
     answers = [answer(row, blocks) for row in rows()]
-    parts = [INTRODUCTION + RULES + "\n", headline(answers), _machines_known(summaries)]
+    parts = [INTRODUCTION + RULES + "\n", headline(answers), _machines_known(runs)]
     for setting, setting_answers in groupby(answers, key=lambda a: a.row.setting):
         parts.append(_section(setting, list(setting_answers), blocks, docs))
     parts.append(titled(durations_table(blocks)))
@@ -94,38 +92,34 @@ def _machines_known(runs: Sequence[Summary]) -> str:
 
 
 def _section(setting: str, answers: list[Answer], blocks: Sequence[Block], docs: Path) -> str:
-    header = ["condition", "measure", "paper", "ours", "paper's difference", "our difference", "seeds", "windows"]
-    header += ["minutes per run", "machine", "verdict"]
-    text = titled(Table(setting, header, [_cells(a) for a in answers], _notes(answers)))
+    text = titled(table_of(setting, [_cells(a) for a in answers], _notes(answers)))
     picture = _picture(setting, blocks, docs)
     return text + (f"\n![{setting}: held-out success by windows]({picture})\n" if picture else "")
 
 
-def _cells(a: Answer) -> list[str]:
+def _cells(a: Answer) -> dict[str, str]:
+    """One row of the page, by column."""
     row = a.row
     theirs = f"{a.paper} ({a.paper.source})" if a.paper is not None else MISSING
     if row.expect == LOSES:
         theirs = f"{LOSES}; {theirs}" if a.paper is not None else LOSES
-    seeds = ", ".join(str(run.about.seed) for run in a.runs) or MISSING
-    windows = ", ".join(sorted({str(run.about.windows) for run in a.runs})) or MISSING
     minutes = [run.about.seconds / 60 for run in a.runs if run.about.seconds]
-    machine = ", ".join(sorted({run.about.machine for run in a.runs})) or MISSING
     verdict = f"**{a.verdict}**" if a.seeds and a.verdict in VERDICTS else a.verdict
     if a.claimed and 0 < a.seeds < ENOUGH:
         verdict = f"{a.verdict} (first impression)"
-    return [
-        _name(row),
-        _measure(row) + (" (secondary)" if paper.secondary(row.setting, row.metric) else ""),
-        theirs,
-        shown_interval(a.ours, 3),
-        _paper_difference(a),
-        shown_interval(a.difference, 3, sign=True),
-        seeds,
-        windows,
-        shown(sum(minutes) / len(minutes), 1) if minutes else MISSING,
-        machine,
-        verdict,
-    ]
+    return {
+        "condition": _name(row),
+        "measure": _measure(row) + (" (secondary)" if paper.secondary(row.setting, row.metric) else ""),
+        "paper": theirs,
+        "ours": shown_interval(a.ours, 3),
+        "paper's difference": _paper_difference(a),
+        "our difference": shown_interval(a.difference, 3, sign=True),
+        "seeds": ", ".join(str(run.about.seed) for run in a.runs) or MISSING,
+        "windows": ", ".join(sorted({str(run.about.windows) for run in a.runs})) or MISSING,
+        "minutes per run": shown(sum(minutes) / len(minutes), 1) if minutes else MISSING,
+        "machine": ", ".join(sorted({run.about.machine for run in a.runs})) or MISSING,
+        "verdict": verdict,
+    }
 
 
 def _name(row: Row) -> str:
@@ -199,11 +193,9 @@ def _bootstrap(a: Answer) -> str:
 
 
 def _time(runs: list[Summary]) -> str:
-    seeds = {run.about.seed for run in runs}
+    seeds = counted(len({run.about.seed for run in runs}), "seed")
     minutes = sum(run.about.seconds for run in runs) / 60
-    word = "seed" if len(seeds) == 1 else "seeds"
-    counted = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
-    return f"{counted} of {len(seeds)} {word} took {minutes:.0f} minutes together."
+    return f"{counted(len(runs), 'run')} of {seeds} took {minutes:.0f} minutes together."
 
 
 def _versions(runs: list[Summary]) -> str:
@@ -220,8 +212,8 @@ def _picture(setting: str, blocks: Sequence[Block], docs: Path) -> str | None:
     setting_blocks = [b for b in blocks if b.setting == setting]
     if not setting_blocks:
         return None
-    block = max(setting_blocks, key=lambda b: (len(b.conditions), b.size))
-    return figures.save_curves(block, scores(block), docs, f"reproduction-{setting}")
+    block = max(setting_blocks, key=lambda b: (len(b.conditions), len(b.runs)))
+    return figures.save_curves(block, docs, f"reproduction-{setting}")
 
 
 if __name__ == "__main__":

@@ -11,17 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from scout_rl.bench.reproduction import one_rule, results_figures
-from scout_rl.bench.reproduction.catalogue import catalogue
+from scout_rl.bench.reproduction.catalogue import summaries
 from scout_rl.bench.reproduction.marks import put_into
 from scout_rl.bench.reproduction.one_rule import OURS, SCHEDULED, SEES_LABELS, geometric_mean
-from scout_rl.bench.reproduction.screens import ENOUGH, FEW, STANDINGS, Screen, profile, screens, solved
+from scout_rl.bench.reproduction.screens import ENOUGH, FEW, STANDINGS, Screen, profile, screens
 from scout_rl.report.measure import comparison
-from scout_rl.report.measure.aggregate import Scored, aggregate_tables, one_per_setting
-from scout_rl.report.measure.metrics import summarise
+from scout_rl.report.measure.aggregate import aggregate_tables, one_per_setting
 from scout_rl.report.measure.names import slug
 from scout_rl.report.measure.statistics import FEWEST
-from scout_rl.report.measure.tables import MISSING, Table, shown, shown_interval, untitled
-from scout_rl.report.read.runs import find, load
+from scout_rl.report.measure.tables import MISSING, Table, counted, shown, shown_interval, table_of, untitled
 
 MARK = "setting by setting"
 """Name of the mark in docs/results.md."""
@@ -54,8 +52,7 @@ fastest rule. Higher and further left is better; a line that stays below 1 has r
 
 def write(docs: Path, page: Path, *records: Path) -> None:
     """Write the part between its marks in ``page``, and its figures into ``docs``."""
-    known = catalogue()
-    shown_screens = screens(summarise(load(path, catalogue=known)) for path in find(records))
+    shown_screens = screens(summaries(records))
     sections = [section(screen, docs) for screen in shown_screens]
     parts = [HEADING, summary(shown_screens, docs) + READING + FIGURES, *sections]
     put_into(page, MARK, "\n".join(parts))
@@ -112,7 +109,7 @@ def _few(screen: Screen) -> str:
     rivals = [rule for rule in (*screen.first, *screen.rows) if rule not in (OURS, SEES_LABELS)]
     sides = [set(screen.rows[rule].scores) for rule in [*rivals[:1], *[OURS] * (screen.ours is not None)]]
     n = len(set.intersection(*sides)) if sides else 0
-    return "" if n >= ENOUGH else f" {n} {'seed' if n == 1 else 'seeds'}: {FEW}."
+    return "" if n >= ENOUGH else f" {counted(n, 'seed')}: {FEW}."
 
 
 def _windows(screen: Screen, rule: str) -> str:
@@ -124,17 +121,19 @@ def table(screen: Screen) -> Table:
     block = screen.block
     word, reduce = comparison.over_seeds(block)
     areas = {s.condition.rule: s.worst_auc for s in comparison.scores(block)}
-    header = ["rule", "seeds", "windows to solve (solved)", "worst group at the end", f"its AUC ({word})"]
-    header += ["ratio [95%]", f"`{OURS}` is"] if screen.ours is not None else []
     lines = []
     for rule, row in screen.rows.items():
-        n = len(row.scores)
-        when = f"{geometric_mean(row.scores):,.0f}" if solved(row) else "never"
-        line = [row.label, str(n), f"{when} ({solved(row)} of {n})"]
-        line += [shown(screen.ends[rule]), shown(float(reduce(areas[rule])))]
-        line += [shown_interval(screen.ratio(rule)), screen.word(rule) or MISSING]
-        lines.append(line[: len(header)])
-    return Table(block.label, header, lines)
+        n, when = len(row.scores), _windows(screen, rule) if row.solved else "never"
+        beside = {"ratio [95%]": shown_interval(screen.ratio(rule)), f"`{OURS}` is": screen.word(rule) or MISSING}
+        line = {
+            "rule": row.label,
+            "seeds": str(n),
+            "windows to solve (solved)": f"{when} ({row.solved} of {n})",
+            "worst group at the end": shown(screen.ends[rule]),
+            f"its AUC ({word})": shown(float(reduce(areas[rule]))),
+        }
+        lines.append(line if screen.ours is None else line | beside)
+    return table_of(block.label, lines)
 
 
 def summary(shown_screens: Sequence[Screen], docs: Path) -> str:
@@ -144,15 +143,9 @@ def summary(shown_screens: Sequence[Screen], docs: Path) -> str:
     for standing in STANDINGS:
         names = [f"`{screen.block.label}`{_remark(screen)}" for screen in ours if screen.standing == standing]
         sentences += [f"{standing.capitalize()}: {', '.join(names)}."] if names else []
-    scored: list[Scored] = []
-    few = []
-    for screen in ours:
-        kept = tuple(c for c in screen.block.conditions if len(c.runs) >= FEWEST)
-        if any(c.rule == OURS for c in kept):
-            block = replace(screen.block, conditions=kept)
-            scored.append((block, comparison.scores(block)))
-        else:
-            few.append(f"`{screen.block.label}`")
+    kept = [replace(s.block, conditions=tuple(c for c in s.block.conditions if len(c.runs) >= FEWEST)) for s in ours]
+    scored = [(block, comparison.scores(block)) for block in kept if any(c.rule == OURS for c in block.conditions)]
+    few = [f"`{block.label}`" for block in kept if all(c.rule != OURS for c in block.conditions)]
     text = " ".join(sentences) + "\n"
     for aggregated in aggregate_tables(scored):
         rows = [[f"`{rule}`", *cells] for rule, *cells in aggregated.rows]

@@ -75,7 +75,4 @@ def _line(rule: str, width: float) -> dict[str, Any]:
 
 def save(figure: figures.Figure, docs: Path, name: str) -> str:
     """Write it on white, with two decimals; returns the link."""
-    link = f"images/{name}.svg"
-    (docs / "images").mkdir(parents=True, exist_ok=True)
-    (docs / link).write_text(re.sub(r"(\d\.\d\d)\d+", r"\1", figure.white_svg), "utf-8")
-    return link
+    return figures.save_svg(re.sub(r"(\d\.\d\d)\d+", r"\1", figure.white_svg), docs, name)

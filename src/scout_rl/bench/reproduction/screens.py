@@ -52,7 +52,7 @@ class Screen:
     @property
     def unsolved(self) -> bool:
         """Whether no rule solves it."""
-        return not any(map(solved, self.rows.values()))
+        return not any(row.solved for row in self.rows.values())
 
     @property
     def first(self) -> list[str]:
@@ -66,7 +66,7 @@ class Screen:
     def ratio(self, rule: str) -> Interval | None:
         """`ability` over the rule; without bounds below `ENOUGH` pairs. None without pairs, or where neither solves."""
         ours, row = self.ours, self.rows[rule]
-        if ours is None or row is ours or not (solved(ours) or solved(row)):
+        if ours is None or row is ours or not (ours.solved or row.solved):
             return None
         n = len(one_rule.log_ratios(ours.scores, row.scores))
         interval = one_rule.ratio_interval(ours.scores, row.scores) if n else None
@@ -92,11 +92,6 @@ class Screen:
         return "first" if OURS in self.first else words[self.first[0]] or FEW
 
 
-def solved(row: Row) -> int:
-    """How many seeds."""
-    return sum(score < row.budget for score in row.scores.values())
-
-
 def screens(runs: Iterable[Summary]) -> list[Screen]:
     """One per setting and preset, in the settings' order: the block with the most runs of `ability`, then of all."""
     candidates: dict[tuple[str, str], list[Block]] = defaultdict(list)
@@ -114,7 +109,7 @@ def screens(runs: Iterable[Summary]) -> list[Screen]:
 
     order = {key: place for place, key in enumerate(SETTINGS)}
     keys = sorted(candidates, key=lambda key: (order.get(key[0], len(order)), key[0], key[1] != TUNED, key[1]))
-    return [Screen(max(candidates[key], key=lambda b: (runs_of_ours(b), b.size, b.label))) for key in keys]
+    return [Screen(max(candidates[key], key=lambda b: (runs_of_ours(b), len(b.runs), b.label))) for key in keys]
 
 
 def on_evaluation_seeds(block: Block) -> Block:

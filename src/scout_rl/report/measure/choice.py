@@ -39,7 +39,7 @@ def fitting(blocks: Sequence[Block], setting: str, ladder: str, levels: int, pre
 def choose(blocks: Sequence[Block], key: Key | None = None) -> Choice | None:
     """The block that matches its setting best (`matches_setting`), then has the most runs; None without blocks."""
     order = key or matches_setting
-    best = min(blocks, key=lambda b: ([not part for part in order(b)], -b.size, b.label), default=None)
+    best = min(blocks, key=lambda b: ([not part for part in order(b)], -len(b.runs), b.label), default=None)
     if best is None:
         return None
     return Choice(best, tuple(b for b in blocks if b is not best and order(b) == order(best)))

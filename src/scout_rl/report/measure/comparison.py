@@ -13,7 +13,7 @@ from scout_rl.report.measure.conditions import Block, Condition, title
 from scout_rl.report.measure.metrics import SOLVED, Summary, common_window
 from scout_rl.report.measure.statistics import Paired, bootstrap, generator, holm, paired
 from scout_rl.report.measure.stuck import has_model
-from scout_rl.report.measure.tables import MISSING, Table, shown, shown_interval, shown_seeds
+from scout_rl.report.measure.tables import MISSING, Table, shown, shown_interval, shown_seeds, table_of
 
 READ_OFF = "Under {} a frontier is what the model expects to succeed, not where rollouts start."
 NO_LABELS = "The records do not say which training context is of which group: --groups names them."
@@ -56,7 +56,7 @@ def finished(block: Block, least_evaluations: int = 0) -> Block | None:
 
 def window_of(block: Block) -> tuple[int, int]:
     """The common window of the block's runs."""
-    return common_window(run.at for condition in block.conditions for run in condition.runs)
+    return common_window(run.at for run in block.runs)
 
 
 def scores(block: Block) -> list[Score]:
@@ -97,19 +97,12 @@ def over_seeds(block: Block) -> tuple[str, Callable[..., NDArray[np.float64]]]:
 
 def comparison_table(block: Block, scores: list[Score]) -> Table:
     """One row per condition: success, worst group, paired difference, time to solve, a paper's numbers."""
-    window = window_of(block)
-    groups = list(block.conditions[0].runs[0].groups)
-    many = len(groups) > 1
-    word, reduce = over_seeds(block)
-    header = ["rule", "n", "final", *([*(f"final {g}" for g in groups), "worst final"] if many else [])]
-    header += [f"AUC ({word})", *([f"worst-group AUC ({word})"] if many else [])]
+    window, many = window_of(block), len(block.groups) > 1
     first = reference_of(block, scores)
-    ours = title(block.chosen) if first is None else first.condition.reference_name
-    header += [f"Δ {ours} − rule [95%]", "wins", "p", "p Holm", f"solved (≥ {SOLVED})", "windows to solve"]
-    rows = [_comparison_row(block, s, groups, reduce, is_first=s is first) for s in scores]
+    rows = [_comparison_row(block, s, first) for s in scores]
     printed = [printed_cell(block, s.condition) for s in scores]
     if set(printed) != {MISSING}:
-        header, rows = [*header, "paper"], [[*row, cell] for row, cell in zip(rows, printed, strict=True)]
+        rows = [{**row, "paper": cell} for row, cell in zip(rows, printed, strict=True)]
     notes = [
         f"AUC over windows {window[0]} to {window[1]}, which all runs share, divided by its length. Final: mean ± s.d. "
         "over seeds. "
@@ -121,26 +114,30 @@ def comparison_table(block: Block, scores: list[Score]) -> Table:
     lacking = {c.label: [str(seed) for seed in block.seeds if seed not in c.seeds] for c in block.conditions}
     named = "; ".join(f"{label} {', '.join(seeds)}" for label, seeds in lacking.items() if seeds)
     notes += [f"Missing seeds: {named}."] if named else []
-    return Table(f"{block.label}: held-out success from the target start", header, rows, notes)
+    return table_of(f"{block.label}: held-out success from the target start", rows, notes)
 
 
-def _comparison_row(
-    block: Block, s: Score, groups: list[str], reduce: Callable[..., NDArray[np.float64]], *, is_first: bool
-) -> list[str]:
-    runs, many = s.condition.runs, len(groups) > 1
-    finals = [mean_sd(np.array([run.groups[g][-1] for run in runs])) for g in groups] if many else []
-    cells = [s.condition.label, shown_seeds(s.condition.seeds, block.seeds), mean_sd(s.final), *finals]
-    cells += [mean_sd(s.worst_final)] if many else []
-    cells += [
-        shown_interval(bootstrap(a, reduce, generator()), 3) for a in ((s.auc, s.worst_auc) if many else (s.auc,))
-    ]
-    if s.paired is None:
-        cells += ["(reference)" if is_first else MISSING, MISSING, MISSING, MISSING]
-    else:
-        cells += [shown_interval(s.paired.difference, 3, sign=True), f"{s.paired.wins}/{s.paired.n}"]
-        cells += [f"{s.paired.p:.3f}", shown(s.holm, 3)]
-    solved = f"{int((s.worst_final >= SOLVED).sum())}/{len(runs)}"
-    return [*cells, solved, windows_to_solve(runs)]
+def _comparison_row(block: Block, s: Score, first: Score | None) -> dict[str, str]:
+    """The cells of one condition by column; ``first`` is the reference."""
+    runs, both, many = s.condition.runs, s.paired, len(block.groups) > 1
+    word, reduce = over_seeds(block)
+    ours = title(block.chosen) if first is None else first.condition.reference_name
+    finals = {f"final {g}": np.array([run.groups[g][-1] for run in runs]) for g in block.groups}
+    finals = {"final": s.final} | ({**finals, "worst final": s.worst_final} if many else {})
+    areas = {f"AUC ({word})": s.auc} | ({f"worst-group AUC ({word})": s.worst_auc} if many else {})
+    difference = shown_interval(None if both is None else both.difference, 3, sign=True)
+    return {
+        "rule": s.condition.label,
+        "n": shown_seeds(s.condition.seeds, block.seeds),
+        **{column: mean_sd(values) for column, values in finals.items()},
+        **{column: shown_interval(bootstrap(values, reduce, generator()), 3) for column, values in areas.items()},
+        f"Δ {ours} − rule [95%]": "(reference)" if s is first else difference,
+        "wins": f"{both.wins}/{both.n}" if both else MISSING,
+        "p": f"{both.p:.3f}" if both else MISSING,
+        "p Holm": shown(s.holm, 3),
+        f"solved (≥ {SOLVED})": f"{int((s.worst_final >= SOLVED).sum())}/{len(runs)}",
+        "windows to solve": windows_to_solve(runs),
+    }
 
 
 def windows_to_solve(runs: Sequence[Summary]) -> str:
@@ -171,13 +168,7 @@ def mean_sd(values: NDArray[np.float64]) -> str:
 
 def mechanism_table(block: Block) -> Table:
     """One row per condition: rollouts from each level, and the frontiers' dispersion, reversals and end."""
-    levels = max(run.about.n_levels for c in block.conditions for run in c.runs)
-    names = list(next((run.dispersion for c in block.conditions for run in c.runs if run.dispersion), {}))
-    header = ["rule", "n", *(f"level {i}" for i in range(levels)), *(f"dispersion {g}" for g in names)]
-    header += ["reversals per context", "frontiers at 0", *["million steps", "minutes"] * block.has_costs]
-    from_policies = any(run.about.bootstrap_fraction is not None for c in block.conditions for run in c.runs)
-    header += ["bootstrap fraction"] * from_policies
-    rows = [_mechanism_row(block, c, levels, names)[: len(header)] for c in block.conditions]
+    from_policies = any(run.about.bootstrap_fraction is not None for run in block.runs)
     note = (
         "Level columns: share of rollouts that started there. Dispersion: IQR of the frontiers within the group, mean "
         "over windows. Frontiers at 0: share of contexts whose frontier ends at the target start. All: mean over seeds."
@@ -188,31 +179,38 @@ def mechanism_table(block: Block) -> Table:
         "Bootstrap fraction: share of contexts whose ladder needed more than a policy trained from the target start "
         "(n: runs that say it)."
     )
-    first = block.conditions[0].runs[0]
-    unlabelled = len(first.groups) > 1 and list(first.rollouts) == ["all"]
+    unlabelled = len(block.groups) > 1 and list(block.runs[0].rollouts) == ["all"]
     notes = [note, *[NO_LABELS] * unlabelled, *[policy_note] * from_policies]
-    return Table(f"{block.label}: where training happened", header, rows, notes)
+    rows = [_mechanism_row(block, c, from_policies=from_policies) for c in block.conditions]
+    return table_of(f"{block.label}: where training happened", rows, notes)
 
 
-def _mechanism_row(block: Block, condition: Condition, levels: int, names: Sequence[str]) -> list[str]:
+def _mechanism_row(block: Block, condition: Condition, *, from_policies: bool) -> dict[str, str]:
+    """The cells of one condition by column."""
+
     def mean(values: Sequence[float | None]) -> str:
         known = [v for v in values if v is not None]
         return shown(float(np.mean(known))) if known else MISSING
 
     runs = condition.runs
+    levels = max(run.about.n_levels for run in block.runs)
     share = np.mean([np.pad(run.level_share, (0, levels - len(run.level_share))) for run in runs], axis=0)
-    spread = [mean([float(run.dispersion[g].mean()) if g in run.dispersion else None for run in runs]) for g in names]
-    return [
-        condition.label,
-        shown_seeds(condition.seeds, block.seeds),
-        *(f"{s:.0%}" for s in share),
-        *spread,
-        mean([run.reversals for run in runs]),
-        mean([run.at_target for run in runs]),
-        mean([run.about.environment_steps / 1e6 or None for run in runs]),
-        mean([run.about.seconds / 60 or None for run in runs]),
-        bootstrap_fraction(runs),
-    ]
+    groups = next((run.dispersion for run in block.runs if run.dispersion), {})
+    spread = {g: [float(run.dispersion[g].mean()) for run in runs if g in run.dispersion] for g in groups}
+    costs = {
+        "million steps": mean([run.about.environment_steps / 1e6 or None for run in runs]),
+        "minutes": mean([run.about.seconds / 60 or None for run in runs]),
+    }
+    return {
+        "rule": condition.label,
+        "n": shown_seeds(condition.seeds, block.seeds),
+        **{f"level {i}": f"{s:.0%}" for i, s in enumerate(share)},
+        **{f"dispersion {g}": mean(values) for g, values in spread.items()},
+        "reversals per context": mean([run.reversals for run in runs]),
+        "frontiers at 0": mean([run.at_target for run in runs]),
+        **(costs if block.has_costs else {}),
+        **({"bootstrap fraction": bootstrap_fraction(runs)} if from_policies else {}),
+    }
 
 
 def bootstrap_fraction(runs: Sequence[Summary]) -> str:

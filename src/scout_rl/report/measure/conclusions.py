@@ -22,7 +22,7 @@ def conclude(block: Block, scores: list[Score]) -> list[str]:
     name = reference.condition.reference_name
     if not others:
         return [f"{name} alone: the table describes, nothing is compared."]
-    metric = "worst-group AUC" if len(block.conditions[0].runs[0].groups) > 1 else "AUC"
+    metric = "worst-group AUC" if len(block.groups) > 1 else "AUC"
     sentences = []
     if not reference.condition.has_default_constants:
         sentences.append(VARIANT.format(title(reference.condition.rule), name))

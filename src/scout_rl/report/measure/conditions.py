@@ -133,19 +133,24 @@ class Block:
         return str(self.fields.get("preset", TUNED))
 
     @property
-    def has_costs(self) -> bool:
-        """Whether any run recorded environment steps and wall time; anyone's ``log_dir`` has neither."""
-        return any(run.about.kind != "log_dir" for c in self.conditions for run in c.runs)
+    def runs(self) -> list[Summary]:
+        """Those of all conditions."""
+        return [run for condition in self.conditions for run in condition.runs]
 
     @property
-    def size(self) -> int:
-        """Number of runs."""
-        return sum(len(condition.runs) for condition in self.conditions)
+    def groups(self) -> list[str]:
+        """Names of the groups of held-out contexts."""
+        return list(self.conditions[0].runs[0].groups)
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether any run recorded environment steps and wall time; anyone's ``log_dir`` has neither."""
+        return any(run.about.kind != "log_dir" for run in self.runs)
 
     @property
     def seeds(self) -> list[int]:
         """The seeds of all conditions, sorted."""
-        return sorted({seed for condition in self.conditions for seed in condition.seeds})
+        return sorted({run.about.seed for run in self.runs})
 
 
 def reference(conditions: Sequence[Condition], chosen: str = "") -> Condition | None:

@@ -57,19 +57,11 @@ def solved_at(worst: Floats) -> int | None:
 
 
 def interquartile_range(frontier: NDArray[np.int8]) -> Floats:
-    """Per window: the IQR over contexts, quartiles interpolated linearly. Sorting small integers is the fast way."""
+    """Per window: the IQR over contexts, quartiles interpolated linearly; 0 without contexts."""
     if frontier.shape[1] == 0:
         return np.zeros(len(frontier))
-    ordered = np.sort(frontier, axis=1)
-    return _quantile(ordered, 0.75) - _quantile(ordered, 0.25)
-
-
-def _quantile(ordered: NDArray[np.int8], q: float) -> Floats:
-    position = q * (ordered.shape[1] - 1)
-    low = int(position)
-    high = min(low + 1, ordered.shape[1] - 1)
-    step = ordered[:, high].astype(float) - ordered[:, low]
-    return np.asarray(ordered[:, low] + (position - low) * step)
+    low, high = np.quantile(frontier, (0.25, 0.75), axis=1)
+    return np.asarray(high - low)
 
 
 def reversals(context: NDArray[np.int32], kind: NDArray[np.int8], n_contexts: int) -> NDArray[np.int64]:
@@ -173,6 +165,11 @@ def summarise(run: RunRecord) -> Summary:
     window = None if when is None else int(run.evaluated_at[when])
     index = None if window is None else max(window - 1, 0)
     updates = gradient_steps(run.about.config.get("learner", {}), run.steps_at)
+
+    def then(values: NDArray[Any]) -> Any:
+        """The value at that window; None where it is not solved, or nothing was recorded."""
+        return None if index is None or index >= len(values) else values[index].item()
+
     means, spread = {}, {}
     if run.frontier is not None and len(run.frontier):
         for name, members in members_of(run).items():
@@ -184,9 +181,9 @@ def summarise(run: RunRecord) -> Summary:
         held_out=run.held_out,
         groups=run.held_out_groups,
         solved_window=window,
-        solved_updates=None if index is None or index >= len(updates) else int(updates[index]),
-        solved_steps=None if index is None or index >= len(run.steps_at) else int(run.steps_at[index]),
-        solved_seconds=None if index is None or index >= len(run.seconds_at) else float(run.seconds_at[index]),
+        solved_updates=then(updates),
+        solved_steps=then(run.steps_at),
+        solved_seconds=then(run.seconds_at),
         rollouts=rollouts_by_level(run),
         frontier_mean=means,
         dispersion=spread,

@@ -14,6 +14,14 @@ KIN = ("setting", "preset", "algorithm", "ladder")
 """Blocks that are equal in these fields need more words in their labels."""
 USUAL = {"ladder": "manual", "levels": 5}
 """Not mentioned in a label."""
+WORDS = {
+    "ladder": "{} ladder",
+    "levels": "{} levels",
+    "preset": "{}",
+    "algorithm": "{}",
+    "held_out": "held out: {}",
+}
+"""How a label names these fields; others by their name and value."""
 LONGEST = 80
 """Most characters of a file name."""
 
@@ -68,22 +76,14 @@ def differing(fields: dict[str, Any], among: Sequence[dict[str, Any]]) -> dict[s
 
 def bracket(fields: dict[str, Any]) -> str:
     """Fields as the words of a label, in brackets."""
-    words = []
-    for key, value in fields.items():
-        name = key.rsplit(".", 1)[-1]
-        if name == "ladder":
-            words.append(f"{value} ladder")
-        elif name == "levels":
-            words.append(f"{value} levels")
-        elif name in ("preset", "algorithm"):
-            words.append(str(value))
-        elif name == "held_out":
-            words.append(f"held out: {value}")
-        elif name == "bank":
-            words.append(str(value) if str(value).endswith(" contexts") else f"bank {str(value)[:12]}")
-        else:
-            words.append(f"{name} {value}")
+    words = [_words(key.rsplit(".", 1)[-1], value) for key, value in fields.items()]
     return f" ({', '.join(words)})" if words else ""
+
+
+def _words(name: str, value: Any) -> str:
+    if name == "bank":
+        return str(value) if str(value).endswith(" contexts") else f"bank {str(value)[:12]}"
+    return WORDS[name].format(value) if name in WORDS else f"{name} {value}"
 
 
 def file_names(labels: Sequence[str]) -> list[str]:

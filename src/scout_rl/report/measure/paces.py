@@ -18,7 +18,7 @@ decides: up to `SPREAD` it is one pace, above that many. The few contexts that a
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from scout_rl import rules
 from scout_rl.report.measure.pacing import FEW
 from scout_rl.report.read.run import RunRecord
-from scout_rl.report.read.statuses import recorded_rule
-from scout_rl.rules.cells import Outcomes
+from scout_rl.report.read.statuses import recorded_rule, replayed
 
 Floats = NDArray[np.float64]
 SPREAD = 0.9
@@ -178,15 +177,9 @@ def main_direction(profiles: Offsets) -> Floats:
 def bank_logits(run: RunRecord) -> Floats:
     """``[rollouts]``: the logit of success at its level that the whole bank shows after its window."""
     rule = (recorded_rule(run) if run.about.rule == rules.Ability.key else None) or rules.Ability()
-    state = rule.init(run.about.n_contexts, run.about.n_levels)
-    context, level = run.rollouts.context.astype(np.int64), run.rollouts.level.astype(np.int64)
-    logits = np.zeros(len(level))
-    edges = np.searchsorted(run.rollouts.window, np.arange(run.about.windows + 1))
-    for start, end in pairwise(edges.tolist()):
-        part, size = slice(start, end), end - start
-        success = run.rollouts.success[part]
-        state = rule.update(state, Outcomes(context[part], level[part], success, np.zeros(size), np.ones(size, bool)))
-        logits[part] = state.shared[level[part]]
+    logits = np.zeros(len(run.rollouts.level))
+    for own, state in replayed(run, rule):
+        logits[own] = state.shared[run.rollouts.level[own]]
     return logits
 
 

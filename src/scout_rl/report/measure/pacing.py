@@ -79,7 +79,7 @@ def success_between_contexts(run: RunRecord, group: NDArray[np.int64], rng: np.r
     order = np.argsort(stratum, kind="stable")
     stratum, context, success = stratum[order], rollouts.context[order], rollouts.success[order].astype(float)
     _, stratum = np.unique(stratum, return_inverse=True)
-    residual = success - (np.bincount(stratum, success) / np.bincount(stratum))[stratum]
+    residual = _around_mean(success, stratum)
 
     def spread(values: Floats) -> float:
         return float(_without_few(np.square(np.bincount(context, values).astype(float))).sum())
@@ -89,7 +89,17 @@ def success_between_contexts(run: RunRecord, group: NDArray[np.int64], rng: np.r
     shuffled = np.array([spread(residual[np.argsort(keys + rng.random(len(keys)))]) for _ in range(SHUFFLES)])
     weight = float((np.bincount(context).astype(float) ** 2).sum()) * (1 - FEW)
     size = float(np.sqrt(max(0.0, (observed - shuffled.mean()) / weight)))
-    return Difference(size, float((1 + (shuffled >= observed).sum()) / (1 + SHUFFLES)))
+    return Difference(size, _p(observed, shuffled))
+
+
+def _p(observed: float, shuffled: Floats) -> float:
+    """Share of the shuffled records, and of the observed one, that show as much."""
+    return float((1 + (shuffled >= observed).sum()) / (1 + SHUFFLES))
+
+
+def _around_mean(values: Floats, part: NDArray[np.int64]) -> Floats:
+    """Every value minus the mean of its part."""
+    return np.asarray(values - (np.bincount(part, values) / np.bincount(part))[part])
 
 
 def _without_few(values: Floats) -> Floats:
@@ -122,7 +132,7 @@ def success_between_groups(run: RunRecord, group: NDArray[np.int64], rng: np.ran
     one_group = np.zeros_like(group)
     _, stratum = np.unique(_strata(run, one_group), return_inverse=True)
     success = run.rollouts.success.astype(float)
-    residual = success - (np.bincount(stratum, success) / np.bincount(stratum))[stratum]
+    residual = _around_mean(success, stratum)
     n = len(group)
     tried = np.bincount(run.rollouts.context, minlength=n)
     mean = np.bincount(run.rollouts.context, residual, minlength=n) / np.maximum(tried, 1)
@@ -139,13 +149,12 @@ def _between(value: Floats, group: NDArray[np.int64], rng: np.random.Generator) 
 
     observed = gap(np.arange(len(group)))
     shuffled = np.array([gap(rng.permutation(len(group))) for _ in range(SHUFFLES)])
-    return Difference(observed, float((1 + (shuffled >= observed - 1e-12).sum()) / (1 + SHUFFLES)))
+    return Difference(observed, _p(observed - 1e-12, shuffled))
 
 
 def level_spread(frontier: NDArray[np.int8], group: NDArray[np.int64]) -> float:
     """S.d. of the contexts' time-averaged levels around their group's mean."""
-    level = frontier.mean(axis=0, dtype=float)
-    off = level - (np.bincount(group, level) / np.bincount(group))[group]
+    off = _around_mean(frontier.mean(axis=0, dtype=float), group)
     return float(np.sqrt(np.mean(_without_few(off**2))))
 
 

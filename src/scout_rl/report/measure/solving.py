@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from scout_rl.report.measure.conditions import Block, Condition
 from scout_rl.report.measure.metrics import HELD, REACHED, Summary
-from scout_rl.report.measure.tables import MISSING, Table
+from scout_rl.report.measure.tables import MISSING, Table, table_of
 
 Number = Callable[[Summary], float | None]
 COLUMNS: dict[str, tuple[Number, int]] = {
@@ -18,8 +18,6 @@ COLUMNS: dict[str, tuple[Number, int]] = {
     "minutes": (lambda run: None if run.solved_seconds is None else run.solved_seconds / 60, 1),
 }
 """Column -> its number, and how many digits it is printed with."""
-COSTS = 5
-"""Index of the first column about what windows cost."""
 NOTE = (
     f"Up to the first evaluation at which the worst group is at {REACHED} or above and at {HELD} or above at the next "
     "two. Median over the seeds that got there, [least, most] from two seeds on; the others are listed and in no "
@@ -33,22 +31,21 @@ COSTS_NOTE = (
 
 def solving_table(block: Block) -> Table:
     """One row per condition: how many seeds solved it, which did not, and what it took."""
-    header = ["rule", "n", "got there", "did not (seeds)", *COLUMNS]
-    rows, note = [_row(c) for c in block.conditions], NOTE + COSTS_NOTE
-    if not block.has_costs:
-        header, rows, note = header[:COSTS], [row[:COSTS] for row in rows], NOTE
-    return Table(f"{block.label}: what it takes to solve", header, rows, [note])
+    columns = list(COLUMNS) if block.has_costs else ["windows"]
+    note = NOTE + COSTS_NOTE * block.has_costs
+    return table_of(f"{block.label}: what it takes to solve", [_row(c, columns) for c in block.conditions], [note])
 
 
-def _row(condition: Condition) -> list[str]:
+def _row(condition: Condition, columns: Sequence[str]) -> dict[str, str]:
     solved = [run for run in condition.runs if run.solved_window is not None]
     unsolved_seeds = ", ".join(str(run.about.seed) for run in condition.runs if run.solved_window is None)
-    cells = [_spread([number(run) for run in solved], digits) for number, digits in COLUMNS.values()]
-    return [condition.label, str(len(condition.runs)), str(len(solved)), unsolved_seeds or "none", *cells]
+    row = {"rule": condition.label, "n": str(len(condition.runs)), "got there": str(len(solved))}
+    row["did not (seeds)"] = unsolved_seeds or "none"
+    return row | {column: _spread(solved, *COLUMNS[column]) for column in columns}
 
 
-def _spread(values: list[float | None], digits: int) -> str:
-    known = [value for value in values if value is not None]
+def _spread(runs: Sequence[Summary], number: Number, digits: int) -> str:
+    known = [value for value in map(number, runs) if value is not None]
     if not known:
         return MISSING
     middle = f"{np.median(known):,.{digits}f}"

@@ -92,18 +92,20 @@ def sign_flip_test(differences: Floats) -> float:
         return 1.0
     if differences.size > MOST_FLIPS:
         raise ValueError(f"an exact test of {differences.size} differences is too long: at most {MOST_FLIPS}")
-    halves = differences[::2], differences[1::2]
-    first, second = (np.array([0.0]), np.array([0.0]))
-    for value in halves[0]:
-        first = np.concatenate([first - value, first + value])
-    for value in halves[1]:
-        second = np.concatenate([second - value, second + value])
-    second.sort()
+    first, second = _signed_sums(differences[::2]), np.sort(_signed_sums(differences[1::2]))
     least = abs(differences.sum()) * (1 - 1e-12) - 1e-12
     above = second.size - second.searchsorted(least - first, side="left")
     below = second.searchsorted(-least - first, side="right")
     extreme = np.minimum(above + below, second.size).sum()  # with a sum of 0 every change of sign is both
     return float(extreme) / 2.0**differences.size
+
+
+def _signed_sums(values: Floats) -> Floats:
+    """The sums under all changes of sign."""
+    sums = np.zeros(1)
+    for value in values:
+        sums = np.concatenate([sums - value, sums + value])
+    return sums
 
 
 def mean_interval(values: Floats) -> Interval:
@@ -130,12 +132,10 @@ def paired(
 
 def holm(p: Sequence[float]) -> list[float]:
     """Holm-Bonferroni adjusted p-values, in the order of ``p``."""
-    order = sorted(range(len(p)), key=lambda i: p[i])
-    adjusted, highest = [0.0] * len(p), 0.0
-    for rank, i in enumerate(order):
-        highest = max(highest, min(1.0, (len(p) - rank) * p[i]))
-        adjusted[i] = highest
-    return adjusted
+    n, order = len(p), np.argsort(p, kind="stable")
+    adjusted = np.empty(n)
+    adjusted[order] = np.maximum.accumulate(np.minimum(1.0, (n - np.arange(n)) * np.asarray(p)[order]))
+    return list(adjusted.tolist())
 
 
 class SelfCheck(NamedTuple):
@@ -218,7 +218,5 @@ def ratio_interval(
     ``ratio`` takes ``[..., seeds]``.
     """
 
-    def statistic(rows: Sequence[NDArray[np.int64]]) -> Floats:
-        return ratio(auto[rows[0]], manual[rows[0]], target[rows[0]])
-
-    return stratified_bootstrap(statistic, [np.arange(len(auto))], rng=rng)
+    rows = [np.arange(len(auto))]
+    return stratified_bootstrap(lambda drawn: ratio(auto[drawn[0]], manual[drawn[0]], target[drawn[0]]), rows, rng=rng)

@@ -66,29 +66,31 @@ def cells(run: RunRecord) -> Cells:
 def find_stuck(run: RunRecord) -> list[Stuck]:
     """Every context that makes no progress, with its reason."""
     counted = cells(run)
-    everyone = range(run.about.n_contexts)
+    drawn = counted.tried.any(axis=1)
+    contexts = np.flatnonzero(drawn).tolist()
     if run.frontier is None:
-        verdicts = [_without_frontier(x, counted) for x in everyone]
+        verdicts = [_without_frontier(x, counted) for x in contexts]
     elif has_model(run.about.rule):
-        failing = ((counted.tried >= RECENT) & ~(counted.recent > LOW)).any(axis=1)
-        suspects = np.flatnonzero(failing | ~counted.tried.any(axis=1))  # no other context can be stuck
-        verdicts = [_with_model(run, x, counted) for x in suspects.tolist()]
+        failing = ((counted.tried >= RECENT) & ~(counted.recent > LOW)).any(axis=1)  # no other context can be stuck
+        verdicts = [_with_model(run, x, counted) for x in np.flatnonzero(failing).tolist()]
     else:
         order = np.argsort(run.moves.context, kind="stable")
         edges = np.searchsorted(run.moves.context[order], np.arange(run.about.n_contexts + 1))
         needed = gate(run)
-        verdicts = [_with_frontier(run, x, counted, order[edges[x] : edges[x + 1]], needed) for x in everyone]
-    return [stuck for stuck in verdicts if stuck is not None]
+        verdicts = [_with_frontier(run, x, counted, order[edges[x] : edges[x + 1]], needed) for x in contexts]
+    verdicts += [Stuck(x, "no rollouts", "0 rollouts") for x in np.flatnonzero(~drawn).tolist()]
+    return sorted(stuck for stuck in verdicts if stuck is not None)
 
 
 def _without_frontier(x: int, counted: Cells) -> Stuck | None:
-    tried, won = counted.tried[x], counted.won[x]
-    if not tried.any():
-        return Stuck(x, "no rollouts", "0 rollouts")
-    if tried[0] >= RECENT and counted.recent[x, 0] <= LOW:
-        by_level = [f"level {i}: {won[i]} of {tried[i]}" for i in range(len(tried)) if tried[i]]
-        return Stuck(x, "fails at the target", "; ".join(by_level))
+    if counted.tried[x, 0] >= RECENT and counted.recent[x, 0] <= LOW:
+        return Stuck(x, "fails at the target", _by_level(x, counted))
     return None
+
+
+def _by_level(x: int, counted: Cells) -> str:
+    tried, won = counted.tried[x], counted.won[x]
+    return "; ".join(f"level {i}: {won[i]} of {tried[i]}" for i in range(len(tried)) if tried[i])
 
 
 def _with_frontier(run: RunRecord, x: int, counted: Cells, moves: NDArray[np.int64], needed: int) -> Stuck | None:
@@ -99,8 +101,6 @@ def _with_frontier(run: RunRecord, x: int, counted: Cells, moves: NDArray[np.int
     level = int(run.frontier[-1, x])
     window, easier = run.moves.window[moves], run.moves.kind[moves] == RETREAT
     rate = f"{won[level]} of {tried[level]} rollouts at level {level}"
-    if not tried.any():
-        return Stuck(x, "no rollouts", "0 rollouts")
     if level == 0 and not recent[0] <= LOW:
         return None  # at the target start and succeeding, or just arrived
     late = window >= windows // 2
@@ -114,8 +114,7 @@ def _with_frontier(run: RunRecord, x: int, counted: Cells, moves: NDArray[np.int
     if level == 0:
         return Stuck(x, "fails at the target", f"{rate}, {recent[0]:.0%} lately") if tried[0] >= RECENT else None
     if (run.frontier[:, x] == 0).any():
-        first = run.about.first + int(np.argmax(run.frontier[:, x] == 0)) + 1
-        return Stuck(x, "lost the target", f"at level 0 in window {first}, at level {level} in the end")
+        return Stuck(x, "lost the target", _reached_and_left(run, x))
     since = windows - (int(window[-1]) + 1 if len(window) else 0)
     if since < max(1, windows // 4):
         return None  # it moved in the last quarter: not stuck
@@ -126,22 +125,25 @@ def _with_frontier(run: RunRecord, x: int, counted: Cells, moves: NDArray[np.int
     return Stuck(x, "undecided", f"{rate}, {recent[level]:.0%} of the last ten, no move for {since} windows")
 
 
+def _reached_and_left(run: RunRecord, x: int) -> str:
+    assert run.frontier is not None
+    first = run.about.first + int(np.argmax(run.frontier[:, x] == 0)) + 1
+    return f"at level 0 in window {first}, at level {run.frontier[-1, x]} in the end"
+
+
 def _with_model(run: RunRecord, x: int, counted: Cells) -> Stuck | None:
     """For a frontier that is read off a model: it need not be where the context trains, and may swing at its limit."""
     assert run.frontier is not None
     tried, won, recent = counted.tried[x], counted.won[x], counted.recent[x]
     level, easiest = int(run.frontier[-1, x]), run.about.n_levels - 1
-    by_level = "; ".join(f"level {i}: {won[i]} of {tried[i]}" for i in range(len(tried)) if tried[i])
-    if not tried.any():
-        return Stuck(x, "no rollouts", "0 rollouts")
+    by_level = _by_level(x, counted)
     failing = (tried >= RECENT) & ~(recent > LOW)
     if failing[easiest] and not (recent > LOW).any():
         return Stuck(x, "fails at the easiest", by_level)
     if failing[0] and (run.frontier[:, x] == 0).sum() >= RECENT:  # for a while, not for a moment
         if level == 0:
             return Stuck(x, "fails at the target", by_level)
-        first = run.about.first + int(np.argmax(run.frontier[:, x] == 0)) + 1
-        return Stuck(x, "lost the target", f"at level 0 in window {first}, at level {level} in the end; {by_level}")
+        return Stuck(x, "lost the target", f"{_reached_and_left(run, x)}; {by_level}")
     if level > 0 and failing[level - 1] and won[level - 1] == 0:
         return Stuck(x, "never succeeds", by_level)
     return None

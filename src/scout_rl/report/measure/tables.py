@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scout_rl.files.refusal import Refusal
@@ -33,6 +33,16 @@ class Table:
         """One column by its header."""
         index = self.header.index(name)
         return [row[index] for row in self.rows]
+
+
+def table_of(title: str, rows: Sequence[Mapping[str, str]], notes: Sequence[str] = ()) -> Table:
+    """A table of at least one row, from the cells of every row by column."""
+    return Table(title, list(rows[0]), [list(row.values()) for row in rows], list(notes))
+
+
+def counted(n: int, what: str) -> str:
+    """``1 run``, ``2 runs``."""
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def shown(value: float | None, digits: int = 2) -> str:
@@ -77,40 +87,38 @@ def untitled(table: Table) -> str:
     return "\n".join([*lines, *notes]) + "\n"
 
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "–": "--",
-    "−": "$-$",
-    "±": r"$\pm$",
-    "Δ": r"$\Delta$",
-    "≥": r"$\geq$",
-    "…": r"\dots{}",
-    "·": r"$\cdot$",
-}
-
-
-def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(letter, letter) for letter in text)
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "&": r"\&",
+        "%": r"\%",
+        "$": r"\$",
+        "#": r"\#",
+        "_": r"\_",
+        "{": r"\{",
+        "}": r"\}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "–": "--",
+        "−": "$-$",
+        "±": r"$\pm$",
+        "Δ": r"$\Delta$",
+        "≥": r"$\geq$",
+        "…": r"\dots{}",
+        "·": r"$\cdot$",
+    }
+)
 
 
 def latex(table: Table) -> str:
     """A booktabs table, ready to compile."""
-    lines = [" & ".join(_escaped(cell) for cell in row) + r" \\" for row in (table.header, *table.rows)]
-    notes = [r"\par\smallskip{\footnotesize " + _escaped(note) + r"\par}" for note in table.notes]
+    lines = [" & ".join(cell.translate(_LATEX) for cell in row) + r" \\" for row in (table.header, *table.rows)]
+    notes = [r"\par\smallskip{\footnotesize " + note.translate(_LATEX) + r"\par}" for note in table.notes]
     return "\n".join(
         [
             r"\begin{table}[t]",
             r"\centering",
-            rf"\caption{{{_escaped(table.title)}}}",
+            rf"\caption{{{table.title.translate(_LATEX)}}}",
             r"\small",
             rf"\begin{{tabular}}{{l{'r' * (len(table.header) - 1)}}}",
             r"\toprule",

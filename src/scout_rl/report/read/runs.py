@@ -112,20 +112,13 @@ def _folder(path: Path) -> RunRecord:
     records = read_curriculum(path)
     windows = len(records.windows)
     metrics, timing = (read_table(path / f"{name}.jsonl") for name in ("metrics", "timing"))
-    rows = read_evaluations(path, description, min(windows, len(timing)))
-    first = _first(records)
-    return assembled(
+    return _of_curriculum(
         path,
         "folder",
         description,
-        int(records.config["n_contexts"]),
-        windows,
-        first=first,
+        records,
+        read_evaluations(path, description, min(windows, len(timing))),
         ladder=read_json(path / LADDER) if (path / LADDER).exists() else None,
-        rollouts=_rollouts(records.windows),
-        frontier=records.frontier,
-        moves=_event_moves(records.events, first),
-        **_evaluations(rows),
         steps_at=np.array([row["environment_steps"] for row in metrics][:windows], np.int64),
         seconds_at=np.cumsum([row["seconds"] for row in timing][:windows]),
     )
@@ -133,22 +126,32 @@ def _folder(path: Path) -> RunRecord:
 
 def _log_dir(path: Path) -> RunRecord:
     records = read_curriculum(path)
-    stored, first = records.config, _first(records)
-    description = described(stored)
-    rows = read_evaluations(path, description, first + len(records.windows))
+    description = described(records.config)
+    rows = read_evaluations(path, description, _first(records) + len(records.windows))
     if rows:
         description["config"]["held_out"] = f"{len(rows[0]['outcomes'])} contexts of {', '.join(rows[0]['groups'])}"
+    return _of_curriculum(path, "log_dir", description, records, rows)
+
+
+def _of_curriculum(
+    path: Path, kind: str, description: dict[str, Any], records: Records, rows: list[dict[str, Any]], **others: Any
+) -> RunRecord:
+    """The run from the tables of its curriculum and the rows of its evaluations."""
+    first, names = _first(records), rows[0]["groups"] if rows else ()
     return assembled(
         path,
-        "log_dir",
+        kind,
         description,
-        int(stored["n_contexts"]),
+        int(records.config["n_contexts"]),
         len(records.windows),
         first=first,
         rollouts=_rollouts(records.windows),
         frontier=records.frontier,
         moves=_event_moves(records.events, first),
-        **_evaluations(rows),
+        evaluated_at=np.array([row["window"] for row in rows], np.int64),
+        held_out=np.array([row["success"] for row in rows]),
+        held_out_groups={name: np.array([row["groups"][name] for row in rows]) for name in names},
+        **others,
     )
 
 
@@ -164,15 +167,6 @@ def described(stored: dict[str, Any]) -> dict[str, Any]:
         "name": stored.get("name", ""),
     }
     return {"config": config, "versions": stored["versions"]}
-
-
-def _evaluations(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    names = rows[0]["groups"] if rows else ()
-    return {
-        "evaluated_at": np.array([row["window"] for row in rows], np.int64),
-        "held_out": np.array([row["success"] for row in rows]),
-        "held_out_groups": {name: np.array([row["groups"][name] for row in rows]) for name in names},
-    }
 
 
 def _n_labelled(description: dict[str, Any]) -> int:

@@ -6,6 +6,7 @@ reach the recorded frontiers again, there are no statuses.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -46,19 +47,25 @@ def window_statuses(run: RunRecord) -> NDArray[np.int8] | None:
         return None
     if run.about.rule == "group-frontier" and run.oracle_group is None:
         return None
-    state = rule.init(run.about.n_contexts, run.about.n_levels, run.oracle_group)
     statuses = np.zeros(run.frontier.shape, np.int8)
-    context, level = run.rollouts.context.astype(np.int64), run.rollouts.level.astype(np.int64)
-    edges = np.searchsorted(run.rollouts.window, np.arange(len(run.frontier) + 1))
-    for w, (start, end) in enumerate(pairwise(edges)):
-        part, n = slice(start, end), end - start
-        outcomes = Outcomes(context[part], level[part], run.rollouts.success[part], np.zeros(n), np.ones(n, bool))
-        state = rule.update(state, outcomes)
+    for w, (_, state) in enumerate(replayed(run, rule)):
         status = rule.status(state)
         if status is None or not np.array_equal(rule.frontier(state), run.frontier[w]):
             return None
         statuses[w] = status
     return statuses
+
+
+def replayed(run: RunRecord, rule: Any) -> Iterator[tuple[slice, Any]]:
+    """Of every window: which rollouts are its own, and the state of the rule after it."""
+    state = rule.init(run.about.n_contexts, run.about.n_levels, run.oracle_group)
+    context, level = run.rollouts.context.astype(np.int64), run.rollouts.level.astype(np.int64)
+    edges = np.searchsorted(run.rollouts.window, np.arange(run.about.windows + 1))
+    for start, end in pairwise(edges.tolist()):
+        own, n = slice(start, end), end - start
+        outcomes = Outcomes(context[own], level[own], run.rollouts.success[own], np.zeros(n), np.ones(n, bool))
+        state = rule.update(state, outcomes)
+        yield own, state
 
 
 def recorded_rule(run: RunRecord) -> Any:

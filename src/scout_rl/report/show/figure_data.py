@@ -60,7 +60,7 @@ def frontier_bands(condition: Condition, field: str) -> list[Band]:
 
 def training_groups(block: Block) -> list[str]:
     """The groups of training contexts; ``all`` where not all runs have the same."""
-    names = [list(run.rollouts) for condition in block.conditions for run in condition.runs]
+    names = [list(run.rollouts) for run in block.runs]
     return names[0] if all(own == names[0] for own in names) else ["all"]
 
 

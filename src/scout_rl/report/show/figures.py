@@ -82,11 +82,9 @@ class Figure:
 
 def draw_all(block: Block, scores: list[Score]) -> list[Figure]:
     """Every figure that a block has the data for."""
-    many = len(block.conditions[0].runs[0].groups) > 1
+    many = len(block.groups) > 1
     styles = {c.label: i for i, c in enumerate(block.conditions)}
-    drawn = [_curves(block, styles, worst=False)]
-    if many:
-        drawn += [_curves(block, styles, worst=True)]
+    drawn = [curves(block, worst=worst) for worst in ([False, True] if many else [False])]
     drawn += [_dots(block, scores, styles), _final(block), _levels(block)]
     shown = next((c for c in (block.reference, *block.conditions) if c is not None and c.runs[0].frontier_mean), None)
     if shown is not None:
@@ -109,12 +107,16 @@ def save(figure: Figure, folder: Path, dpi: int = 150) -> None:
     figure.drawn.savefig(folder / f"{figure.name}.png", dpi=dpi, facecolor="white")
 
 
-def save_curves(block: Block, scores: list[Score], docs: Path, name: str) -> str:
+def save_curves(block: Block, docs: Path, name: str) -> str:
     """Write the block's learning curves (of the worst group if there are groups) for a page; returns the link."""
-    drawn = {figure.name: figure for figure in draw_all(block, scores)}
+    return save_svg(curves(block, worst=len(block.groups) > 1).white_svg, docs, name)
+
+
+def save_svg(text: str, docs: Path, name: str) -> str:
+    """Write a picture of a page; returns the link."""
     link = f"images/{name}.svg"
     (docs / "images").mkdir(parents=True, exist_ok=True)
-    (docs / link).write_text(drawn.get("worst-curves", drawn["curves"]).white_svg, "utf-8")
+    (docs / link).write_text(text, "utf-8")
     return link
 
 
@@ -179,19 +181,20 @@ def columns_for(labels: Sequence[str], most: int) -> int:
     return 1
 
 
-def _curves(block: Block, styles: dict[str, int], *, worst: bool) -> Figure:
+def curves(block: Block, *, worst: bool) -> Figure:
+    """Held-out success (of the worst group) by windows."""
+    labels = [condition.label for condition in block.conditions]
     figure, axes = new_axes()
-    for band in data.learning_curves(block, worst=worst):
-        i = styles[band.label]
+    for i, band in enumerate(data.learning_curves(block, worst=worst)):
         every = max(1, len(band.x) // 8)
         on_top = {"linewidth": 1.6 if i else 2.4, "zorder": 2 if i else 3}  # the reference on top of the others
-        shaded = i == 0 or len(styles) <= MOST_BANDS
+        shaded = i == 0 or len(labels) <= MOST_BANDS
         _band(axes, band, look(i), (i % every, every), 1.0, shaded=shaded, **on_top)
     axes.set_ylim(-0.03, 1.03)
     label_axes(axes, "window", "success of the worst group" if worst else "held-out success")
     legend_above(figure, axes)
     which = "of the least successful group" if worst else "from the target start"
-    bands = "" if len(styles) <= MOST_BANDS else f" (band: {next(iter(styles))} alone)"
+    bands = "" if len(labels) <= MOST_BANDS else f" (band: {labels[0]} alone)"
     caption = f"Held-out success {which}, mean ± s.d. over seeds{bands}."
     return Figure("worst-curves" if worst else "curves", caption, figure)
 
@@ -230,13 +233,13 @@ def _dots(block: Block, scores: list[Score], styles: dict[str, int]) -> Figure:
     axes.set_yticks(range(len(scores)), [s.condition.label for s in scores])
     axes.set_ylim(len(scores) - 0.45, -0.55)
     axes.set_xlim(-0.02, 1.02)
-    name = "worst-group AUC" if len(block.conditions[0].runs[0].groups) > 1 else "AUC"
+    name = "worst-group AUC" if len(block.groups) > 1 else "AUC"
     label_axes(axes, name, "")
     return Figure("worst-auc", f"{name[0].upper()}{name[1:]}: dots are seeds, ticks their {word}.", figure)
 
 
 def _final(block: Block) -> Figure:
-    groups = list(block.conditions[0].runs[0].groups)
+    groups = block.groups
     labels = [c.label for c in block.conditions]
     figure, axes = new_axes(height=max(1.7, 0.95 + (0.13 + 0.17 * len(groups)) * len(labels)))
     thick = 0.8 / len(groups)
