@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scout_rl.codecs.codec import Codec, Env, Start, State, is_made
+from scout_rl.codecs.codec import Codec, Env, Start, State, is_made, pack_states, unpack_states
 from scout_rl.codecs.compare import flatten
-from scout_rl.codecs.packing import pack_states, unpack_states
 from scout_rl.files.archive import Array, read_archive, write_archive
 from scout_rl.files.extras import naming_extras
 
