@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import collections
 import enum
+import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -111,10 +112,9 @@ class Capture:
         if foreign is not None:
             return self._kept(path, f"an array in the memory of a {foreign}; keep a copy of it")
         neighbours = self._memories.setdefault(id(owner), [])
-        for name, array in neighbours:
-            if np.may_share_memory(array, value):
-                self._kept(path, f"it shares memory with {name}")
-                break
+        sharing = next((name for name, array in neighbours if np.may_share_memory(array, value)), None)
+        if sharing is not None:
+            self._kept(path, f"it shares memory with {sharing}")
         neighbours.append((path, value))
         self.arrays[path] = value.copy(order="K")
         return "array", {}
@@ -221,11 +221,9 @@ class Restore:
 
     def _class(self, name: str, place: str) -> Any:
         module, qualname = name.split(":")
-        cls: Any = sys.modules.get(module)
-        if module.split(".")[0] not in own_packages(self._root) or cls is None:
+        if module.split(".")[0] not in own_packages(self._root) or module not in sys.modules:
             raise Refusal(f"{place} is a {qualname} of {module!r}, which is no package of this environment.")
-        for part in qualname.split("."):
-            cls = getattr(cls, part)
+        cls: Any = operator.attrgetter(qualname)(sys.modules[module])
         if not isinstance(cls, type):
             raise Refusal(f"{place} names {name!r}, which is no class.")
         return cls

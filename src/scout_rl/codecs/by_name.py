@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 import traceback
 from collections.abc import Mapping
@@ -54,7 +55,7 @@ def codec_by_name(name: str) -> Codec:
 
 def _attribute(module: ModuleType, name: str) -> Any:
     try:
-        return functools.reduce(getattr, name.split("."), module)
+        return operator.attrgetter(name)(module)
     except AttributeError:
         raise Refusal(f"{module.__name__} has no {name!r}") from None
 

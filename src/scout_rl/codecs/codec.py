@@ -8,7 +8,7 @@ an episode: time limits and wrappers restart.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from types import MappingProxyType
@@ -102,6 +102,32 @@ class State:
         """Read what `save` wrote; a damaged file is a ``ValueError``."""
         arrays, meta, _ = read_archive(path)
         return cls(arrays, meta["codec"], meta["library"])
+
+
+def pack_states(states: Sequence[State]) -> tuple[dict[str, Array], list[dict[str, Any]]]:
+    """Many states for one file: the distinct arrays, and per state its metadata with the key of each array."""
+    keys: dict[str, str] = {}
+    arrays: dict[str, Array] = {}
+    index = []
+    for state in states:
+        names = {}
+        content, meta = state.content()
+        for name, array in content.items():
+            digest = content_hash({"": array}, {})
+            if digest not in keys:
+                keys[digest] = f"array{len(keys)}"
+                arrays[keys[digest]] = array
+            names[name] = keys[digest]
+        index.append({**meta, "arrays": names})
+    return arrays, index
+
+
+def unpack_states(arrays: Mapping[str, Array], index: Sequence[Mapping[str, Any]]) -> list[State]:
+    """The states that `pack_states` packed."""
+    return [
+        State({name: arrays[key] for name, key in entry["arrays"].items()}, entry["codec"], entry["library"])
+        for entry in index
+    ]
 
 
 @runtime_checkable

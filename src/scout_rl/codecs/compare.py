@@ -21,13 +21,13 @@ class Difference(NamedTuple):
 
 
 def flatten(value: Any, name: str = "observation") -> dict[str, Array]:
-    """A nested observation as named arrays: ``{"achieved_goal": ..., "desired_goal": ...}``."""
+    """A nested observation as named arrays of their own: ``{"achieved_goal": ..., "desired_goal": ...}``."""
     if isinstance(value, Mapping):
         parts = {k: flatten(v, f"{name}/{k}" if name != "observation" else str(k)) for k, v in value.items()}
         return {k: a for part in parts.values() for k, a in part.items()}
     if isinstance(value, tuple):
         return {k: a for i, v in enumerate(value) for k, a in flatten(v, f"{name}/{i}").items()}
-    array = np.asarray(value)
+    array = np.array(value)
     return {name: array.astype(str) if array.dtype.hasobject else array}
 
 
@@ -46,10 +46,10 @@ def _difference(name: str, a: Array | None, b: Array | None) -> Difference | Non
     if a is None or b is None or a.shape != b.shape:
         return Difference(name, np.inf)
     numbers = a.dtype.kind in "biufc" and b.dtype.kind in "biufc"
-    if not numbers:
-        return None if np.array_equal(a, b) else Difference(name, np.inf)
-    if np.array_equal(a, b, equal_nan=True):
+    if np.array_equal(a, b, equal_nan=numbers):
         return None
+    if not numbers:
+        return Difference(name, np.inf)
     gap = np.abs(a.astype(np.float64) - b.astype(np.float64))
     gap = np.where(np.isnan(a.astype(np.float64)) & np.isnan(b.astype(np.float64)), 0.0, gap)
     gap = np.where(np.isnan(gap), np.inf, gap)

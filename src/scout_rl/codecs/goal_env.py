@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from scout_rl.codecs.codec import Env, State
+from scout_rl.codecs.kinds import descends_from
 from scout_rl.codecs.mujoco import MujocoCodec, held_env
-from scout_rl.codecs.object_codec import descends_from
 from scout_rl.files.archive import Array
 
 MAZE_SUCCESS_DISTANCE = 0.45
@@ -25,7 +25,7 @@ class GoalEnvCodec(MujocoCodec):
     @staticmethod
     def fits(env: Env) -> bool:
         """Whether it is a goal environment of Gymnasium-Robotics that simulates with MuJoCo."""
-        return descends_from(env, "gymnasium_robotics.core.GoalEnv") and MujocoCodec.fits(env)
+        return descends_from(env.unwrapped, "gymnasium_robotics.core.GoalEnv") and MujocoCodec.fits(env)
 
     def goal(self, state: State) -> Array | None:
         """The desired goal; the parts of a dictionary goal are joined in the order of their names."""

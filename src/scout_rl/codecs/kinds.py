@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,14 @@ def own_packages(env: Any) -> frozenset[str]:
     return frozenset(cls.__module__.split(".")[0] for cls in type(env).__mro__) - infrastructure
 
 
+def descends_from(value: Any, name: str) -> bool:
+    """Whether the object's class is, or descends from, the class of this full name."""
+    return name in {f"{c.__module__}.{c.__name__}" for c in type(value).__mro__}
+
+
 def is_env(value: Any) -> bool:
     """Whether this is an environment. One that another holds is restored in place, never made anew."""
-    return any(c.__module__ == "gymnasium.core" and c.__name__ == "Env" for c in type(value).__mro__)
+    return descends_from(value, "gymnasium.core.Env")
 
 
 def is_constant(value: Any) -> bool:
@@ -41,19 +47,24 @@ def is_constant(value: Any) -> bool:
 
     Code that holds the environment itself is constant too: it reads what was restored.
     """
+    for part in reachable(value, lambda part: code_parts(part) or []):
+        inside_code = part is not value and (isinstance(part, _ATOMS) or is_env(part))
+        is_space = any(c.__module__.startswith("gymnasium.spaces") for c in type(part).__mro__)
+        if not (isinstance(part, _CONSTANTS) or is_space or inside_code or code_parts(part) is not None):
+            return False
+    return True
+
+
+def reachable(value: Any, parts: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
+    """The value and all that it leads to, each object once; ``parts`` says what an object holds."""
     visited: set[int] = set()
     waiting = [value]
     while waiting:
         part = waiting.pop()
-        space = any(c.__module__.startswith("gymnasium.spaces") for c in type(part).__mro__)
-        if id(part) in visited or isinstance(part, _CONSTANTS) or space or (part is not value and is_env(part)):
-            continue
-        visited.add(id(part))
-        inside = code_parts(part)
-        if inside is None and (part is value or not isinstance(part, _ATOMS)):
-            return False
-        waiting += inside or []
-    return True
+        if id(part) not in visited:
+            visited.add(id(part))
+            yield part
+            waiting += parts(part)
 
 
 def code_parts(value: Any) -> list[Any] | None:

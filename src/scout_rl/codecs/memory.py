@@ -27,6 +27,7 @@ from scout_rl.codecs.kinds import (
     code_parts,
     is_constant,
     memory_owner,
+    reachable,
 )
 from scout_rl.codecs.wording import brief
 from scout_rl.files.archive import Array
@@ -53,9 +54,9 @@ class Memory:
         check_class(base, self.cls)
         known = {id(self.env): base}
         if not generators:
-            live = {name: getattr(base, name, None) for name in self.attributes}
-            stored = {n: v for n, v in self.attributes.items() if isinstance(v, np.random.Generator)}
-            known |= {id(v): live[n] for n, v in stored.items() if isinstance(live[n], np.random.Generator)}
+            stored = {name: v for name, v in self.attributes.items() if isinstance(v, np.random.Generator)}
+            live = {id(v): getattr(base, name, None) for name, v in stored.items()}
+            known |= {key: v for key, v in live.items() if isinstance(v, np.random.Generator)}
         for name, value in _deep_copy(self.attributes, known)[0].items():
             object.__setattr__(base, name, value)
 
@@ -141,14 +142,11 @@ def _whole(value: Any) -> Any:
 
 
 def _reaches(code: Any, replaced: set[int]) -> bool:
-    visited: set[int] = set()
-    waiting = [code]
-    while waiting:
-        part = waiting.pop()
-        if id(_whole(part)) in replaced:
-            return True
-        if id(part) not in visited and not isinstance(part, types.ModuleType | type):
-            visited.add(id(part))
-            parts = [part()] if isinstance(part, weakref.ref) else code_parts(part)
-            waiting += gc.get_referents(part) if parts is None else parts
-    return False
+    return any(id(_whole(part)) in replaced for part in reachable(code, _parts))
+
+
+def _parts(value: Any) -> list[Any]:
+    if isinstance(value, types.ModuleType | type):
+        return []
+    parts = [value()] if isinstance(value, weakref.ref) else code_parts(value)
+    return gc.get_referents(value) if parts is None else parts

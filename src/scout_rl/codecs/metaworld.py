@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from scout_rl.codecs.codec import Env
+from scout_rl.codecs.kinds import descends_from
 from scout_rl.codecs.mujoco import MujocoCodec
-from scout_rl.codecs.object_codec import descends_from
 
 
 class MetaWorldCodec(MujocoCodec):
@@ -26,7 +26,7 @@ class MetaWorldCodec(MujocoCodec):
     @staticmethod
     def fits(env: Env) -> bool:
         """Whether the class descends from Meta-World's Sawyer environment."""
-        return descends_from(env, "metaworld.sawyer_xyz_env.SawyerXYZEnv")
+        return descends_from(env.unwrapped, "metaworld.sawyer_xyz_env.SawyerXYZEnv")
 
     def settle_attributes(self, base: Env) -> None:
         """Set the previous frame to the current one, as at reset, and the goal sites where a step puts them."""

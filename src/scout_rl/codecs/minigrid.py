@@ -13,7 +13,8 @@ import numpy as np
 
 from scout_rl.codecs.attributes import Capture, Restore
 from scout_rl.codecs.codec import Env, Start, State
-from scout_rl.codecs.object_codec import ObjectCodec, descends_from
+from scout_rl.codecs.kinds import descends_from
+from scout_rl.codecs.object_codec import ObjectCodec
 from scout_rl.files.archive import Array
 from scout_rl.files.refusal import Refusal
 
@@ -32,7 +33,7 @@ class MiniGridCodec(ObjectCodec):
     @staticmethod
     def fits(env: Env) -> bool:
         """Whether the class descends from ``MiniGridEnv``."""
-        return descends_from(env, "minigrid.minigrid_env.MiniGridEnv")
+        return descends_from(env.unwrapped, "minigrid.minigrid_env.MiniGridEnv")
 
     def get_state(self, env: Env) -> State:
         """The grid, the agent and all other attributes."""

@@ -11,11 +11,6 @@ from scout_rl.files.archive import Array, pack_json
 from scout_rl.files.refusal import Refusal
 
 
-def descends_from(env: Env, name: str) -> bool:
-    """Whether the innermost environment's class is, or descends from, the class of this full name."""
-    return name in {f"{c.__module__}.{c.__name__}" for c in type(env.unwrapped).__mro__}
-
-
 class ObjectCodec:
     """States with the attributes of the environment object; a subclass captures and restores them."""
 

@@ -6,10 +6,11 @@ import copy
 import functools
 import json
 import os
+import pkgutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,9 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scout_rl.codecs.codec import Codec, Env, Start, State, is_made
+from scout_rl.codecs.codec import Codec, Env, Start, State, is_made, pack_states, unpack_states
 from scout_rl.codecs.compare import flatten
-from scout_rl.codecs.packing import pack_states, unpack_states
+from scout_rl.codecs.kinds import class_name
 from scout_rl.files.archive import Array, read_archive, write_archive
 from scout_rl.files.extras import naming_extras
 
@@ -38,15 +39,33 @@ def play(env: Env, start: Start, actions: Iterable[Any]) -> tuple[Playback, Star
     Returns the playback, the last observation and info, and whether the episode ended.
     """
     observation, info = start
-    playback = {f"0/{name}": array.copy() for name, array in flatten(observation).items()}
-    for number, action in enumerate(actions, start=1):
-        observation, reward, terminated, truncated, info = env.step(action)
-        playback.update({f"{number}/{name}": array.copy() for name, array in flatten(observation).items()})
-        playback[f"{number}/reward"] = np.asarray(reward)
-        playback[f"{number}/terminated"], playback[f"{number}/truncated"] = np.array(terminated), np.array(truncated)
-        if terminated or truncated:
-            return playback, (observation, info), True
-    return playback, (observation, info), False
+    ended = False
+    playback = {f"0/{name}": array for name, array in flatten(observation).items()}
+    for number, result in enumerate(steps(env, actions), start=1):
+        playback.update({f"{number}/{name}": array for name, array in step_arrays(result).items()})
+        observation, _, terminated, truncated, info = result
+        ended = terminated or truncated
+    return playback, (observation, info), ended
+
+
+def steps(env: Env, actions: Iterable[Any]) -> Iterator[Any]:
+    """The results of the actions, until they or the episode end."""
+    for action in actions:
+        result = env.step(action)
+        yield result
+        if result[2] or result[3]:
+            return
+
+
+def step_arrays(result: Any) -> Playback:
+    """Observation, reward and ends of one step, as named arrays."""
+    observation, reward, terminated, truncated, _ = result
+    return {
+        **flatten(observation),
+        "reward": np.array(reward),
+        "terminated": np.array(terminated),
+        "truncated": np.array(truncated),
+    }
 
 
 def play_state(env: Env, codec: Codec, state: State, actions: Iterable[Any]) -> Playback:
@@ -62,12 +81,11 @@ def sample_actions(env: Env, seed: int, count: int) -> list[Any]:
 
 
 class EnvSource(NamedTuple):
-    """How to make an environment, here and in another process; ``why_not`` says why there is no reference."""
+    """How to make an environment, here and in another process, or a sentence why that cannot make it."""
 
     name: str
     make: Callable[[], Env] | None
-    reference: Reference | None
-    why_not: str = ""
+    reference: Reference | str
 
 
 def source_of(env: Any) -> EnvSource:
@@ -78,27 +96,20 @@ def source_of(env: Any) -> EnvSource:
         env_id, kwargs = (env, {}) if isinstance(env, str) else env
         make = functools.partial(make_registered, env_id, **kwargs)
         return EnvSource(" ".join(map(str, [env_id, *kwargs.values()])), make, _reference(make))
-    name = str(getattr(getattr(env, "func", env), "__name__", "environment"))
+    name = getattr(getattr(env, "func", env), "__name__", "environment")
     reference = _reference(env)
-    if reference is None:
-        return EnvSource(name, env, None, "a new process cannot import the function that makes the environment")
-    arguments = [*reference["args"], *reference["kwargs"].values()]
-    try:
-        json.dumps(arguments)
-    except TypeError:
-        why_not = "the arguments of the function that makes the environment are no JSON values"
-        return EnvSource(name, env, None, why_not)
-    return EnvSource(" ".join([name, *map(str, arguments)]), env, reference)
+    arguments = [] if isinstance(reference, str) else [*reference["args"], *reference["kwargs"].values()]
+    return EnvSource(" ".join(map(str, [name, *arguments])), env, reference)
 
 
 def _source_of_instance(env: Env) -> EnvSource:
     if env.spec is None:
-        return EnvSource(type(env.unwrapped).__name__, None, None, "the environment was not made by gymnasium.make")
+        return EnvSource(type(env.unwrapped).__name__, None, "the environment was not made by gymnasium.make")
     try:
         make = functools.partial(make_from_spec, env.spec.to_json())
         make().close()
     except Exception as error:  # whatever the failure, it is reported
-        return EnvSource(env.spec.id, None, None, f"it cannot be made again from its spec ({error})")
+        return EnvSource(env.spec.id, None, f"it cannot be made again from its spec ({error})")
     return EnvSource(env.spec.id, make, _reference(make))
 
 
@@ -123,29 +134,32 @@ def make_registered(env_id: str, /, **kwargs: Any) -> Env:
     return gymnasium.make(env_id, **kwargs)
 
 
-def _reference(function: Any) -> Reference | None:
-    """None for what a new process cannot import."""
+def _reference(function: Any, what: str = "the function that makes the environment") -> Reference | str:
+    """The function for a new process, or a sentence why a new process cannot call it."""
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}
     while isinstance(function, functools.partial):
         args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
         function = function.func
-    module, qualname = getattr(function, "__module__", "__main__"), getattr(function, "__qualname__", "<")
-    if module == "__main__" or "<" in qualname:
-        return None
-    return {"module": module, "qualname": qualname, "args": list(args), "kwargs": kwargs}
+    if getattr(function, "__module__", "__main__") == "__main__" or "<" in getattr(function, "__qualname__", "<"):
+        return f"a new process cannot import {what}"
+    reference = {"name": class_name(function), "args": list(args), "kwargs": kwargs}
+    try:
+        json.dumps(reference)
+    except TypeError:
+        return f"the arguments of {what} are no JSON values"
+    return reference
 
 
 def _call(reference: Reference) -> Any:
-    function = functools.reduce(getattr, reference["qualname"].split("."), import_module(reference["module"]))
-    return function(*reference["args"], **reference["kwargs"])  # type: ignore[operator]
+    return pkgutil.resolve_name(reference["name"])(*reference["args"], **reference["kwargs"])
 
 
 def codec_reference(codec: Codec) -> Reference | str:
     """The codec's class for a new process, or a sentence why a new process cannot make it."""
-    reference = _reference(type(codec))
-    if reference is None:
-        return "a new process cannot import the codec's class"
+    reference = _reference(type(codec), "the codec's class")
+    if isinstance(reference, str):
+        return reference
     try:
         same = vars(type(codec)()) == vars(codec)
     except TypeError:
@@ -169,17 +183,15 @@ def play_in_new_process(jobs: Sequence[tuple[dict[str, Any], Sequence[State]]]) 
             text=True,
             check=False,
         )
+        last_line = (finished.stderr.strip().splitlines() or [f"exit status {finished.returncode}"])[-1]
         results: list[list[Playback] | str] = []
         for number, (_, states) in enumerate(jobs):
             played = [Path(folder, f"{number}.{i}.npz") for i in range(len(states))]
             error = Path(folder, f"{number}.txt")
             if all(path.exists() for path in played):
                 results.append([read_archive(path)[0] for path in played])
-            elif error.exists():
-                results.append(error.read_text())
             else:
-                last = finished.stderr.strip().splitlines()[-1:] or [f"exit status {finished.returncode}"]
-                results.append(last[0])
+                results.append(error.read_text() if error.exists() else last_line)
         return results
 
 

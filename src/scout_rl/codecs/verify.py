@@ -5,15 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scout_rl.codecs import checks
 from scout_rl.codecs.by_name import codec_by_name, env_by_name
 from scout_rl.codecs.codec import Codec
 from scout_rl.codecs.playback import codec_reference, play_in_new_process
 from scout_rl.codecs.trial import Trial
 from scout_rl.codecs.verdict import Check, Drift, Verdict
+from scout_rl.codecs.wording import listed
 from scout_rl.files.extras import naming_extras
 from scout_rl.files.refusal import Refusal
 
 __all__ = ["Check", "Drift", "Verdict", "verify_codec", "verify_codec_main", "verify_codecs"]
+
+CHECKS = {
+    "round trip": checks.round_trip,
+    "restore vs restore": checks.two_restores,
+    "fresh environment": checks.fresh_environment,
+    "original": checks.original,
+    "goal": checks.goal,
+    "observation": checks.observation,
+    "time limit": checks.time_limit,
+    "wrappers": checks.wrappers,
+}
+"""The checks in this process, in their order in the report."""
 
 
 def verify_codec(
@@ -46,12 +60,16 @@ def verify_codecs(
     """`verify_codec` for several environments, with one new process for all."""
     trials = [Trial(env, codec, seed, n_states, horizon) for env in envs]
     for trial in trials:
-        trial.check_here()
+        trial.checks += [Check(name, *check(trial)) for name, check in CHECKS.items()]
+        if trial.in_memory:
+            trial.checks.append(Check("saving", "note", f"kept in memory, cannot be saved: {trial.in_memory}"))
+        if trial.left_out:
+            trial.checks.append(Check("not captured", "note", listed(trial.left_out)))
     if new_process:
         _check_new_process(trials)
     for trial in trials:
         trial.close()
-    return [trial.verdict() for trial in trials]
+    return [Verdict(t.source.name, type(t.codec).__name__, tuple(t.checks), t.drift()) for t in trials]
 
 
 def verify_codec_main(name: str, kwargs: Mapping[str, Any] | None = None, codec: str = "") -> int:
@@ -73,16 +91,16 @@ def _check_new_process(trials: Sequence[Trial]) -> None:
     jobs = []
     for trial in trials:
         env, codec = trial.source.reference, codec_reference(trial.codec)
-        why_not = trial.source.why_not if env is None else codec
+        why_not = next((reference for reference in (env, codec) if isinstance(reference, str)), None)
         if trial.in_memory:
             why_not = f"the states live in this process only: {trial.in_memory}"
-        if isinstance(why_not, str):
+        if why_not is not None:
             trial.checks.append(Check("new process", "skipped", why_not))
         else:
             jobs.append((trial, {"env": env, "codec": codec, "seeds": trial.seeds, "horizon": trial.horizon}))
     results = play_in_new_process([(job, trial.states) for trial, job in jobs]) if jobs else []
-    for (trial, _), result in zip(jobs, results, strict=True):
-        if isinstance(result, str):
-            trial.add("new process", f"the new process failed: {result}", "")
+    for (trial, _), plays in zip(jobs, results, strict=True):
+        if isinstance(plays, str):
+            trial.checks.append(Check("new process", "fail", f"the new process failed: {plays}"))
         else:
-            trial.add_play("new process", "a new process", result)
+            trial.checks.append(Check("new process", *checks.plays_the_same(trial, "a new process", plays)))

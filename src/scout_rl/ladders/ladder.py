@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from scout_rl.codecs import codec_for
-from scout_rl.codecs.codec import Codec, Env, State
-from scout_rl.codecs.packing import pack_states, unpack_states
+from scout_rl.codecs.codec import Codec, Env, State, pack_states, unpack_states
 from scout_rl.files.archive import Array, content_hash, read_archive, write_archive
 from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.attempts import Policy, solve_contexts

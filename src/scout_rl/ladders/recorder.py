@@ -123,5 +123,5 @@ class Recorder(gymnasium.Wrapper):  # type: ignore[misc]
             achieved = np.array(self._achieved(observation), dtype=np.float64)
         elif isinstance(observation, dict) and isinstance(observation.get("achieved_goal"), np.ndarray):
             achieved, desired = observation["achieved_goal"].copy(), np.array(observation["desired_goal"])
-        named = {n: a.copy() for n, a in flatten(observation).items()} if self._keeps_observations else {}
+        named = flatten(observation) if self._keeps_observations else {}
         self._seen.append((self.codec.get_state(self.env), achieved, desired, named))

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from scout_rl.codecs.codec import State
-from scout_rl.codecs.packing import pack_states, unpack_states
+from scout_rl.codecs.codec import State, pack_states, unpack_states
 from scout_rl.files.archive import Array, read_archive, write_archive
 from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.success import binary
