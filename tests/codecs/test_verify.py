@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
 from scout_rl.codecs import codec_for, verify_codec, verify_codec_main, verify_codecs
+from scout_rl.codecs.compare import difference
 from scout_rl.codecs.deepcopy import DeepcopyCodec
 from scout_rl.codecs.mujoco import MujocoCodec
 from tests.codecs import planted
@@ -261,6 +263,48 @@ def test_lambda_is_said_to_be_out_of_reach_of_a_new_process():
     verdict = verify_codec(lambda: planted.Walk(), planted.WalkCodec())
     assert verdict.ok
     assert verdict.check("new process").result == "skipped"
+
+
+class Maker:
+    """Its bound method has a name that another process finds, and an object that it has not."""
+
+    def make(self):
+        return planted.Walk()
+
+
+class HoldsAnArray(planted.WalkCodec):
+    def __init__(self):
+        super().__init__()
+        self.scale = np.ones(3)
+
+
+@pytest.mark.parametrize("codec", [planted.WalkCodec(), HoldsAnArray()], ids=["plain", "array"])
+def test_a_method_of_an_object_is_out_of_reach_of_a_new_process(codec):
+    verdict = verify_codec(Maker().make, codec)
+    assert verdict.ok, str(verdict)
+    assert verdict.check("new process").result == "skipped"
+
+
+def test_a_codec_that_holds_an_array_is_made_anew_only_where_that_is_certain():
+    verdict = verify_codec(planted.Walk, HoldsAnArray())
+    assert verdict.check("new process").result == "skipped", str(verdict)
+
+
+def test_an_environment_keeps_the_methods_it_was_given():
+    env = planted.Walk()
+    env.step = functools.partial(planted.Walk.step, env)
+    given = env.step
+    assert verify_codec(env, planted.WalkCodec()).ok
+    assert env.step is given
+    assert "reset" not in vars(env)
+
+
+def test_equal_infinities_are_no_difference():
+    ours, theirs = ({"limits": np.array([np.inf, -np.inf, np.nan, x])} for x in (1.0, 1.5))
+    assert difference(ours, ours) is None
+    worst = difference(ours, theirs)
+    assert (worst.where, worst.size) == ("limits[3]", 0.5)
+    assert difference(ours, {"limits": np.array([np.inf, np.inf, np.nan, 1.0])}).size == np.inf
 
 
 def test_entry_point_prints_the_verdict_and_returns_the_status(capsys):

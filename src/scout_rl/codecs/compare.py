@@ -50,8 +50,10 @@ def _difference(name: str, a: Array | None, b: Array | None) -> Difference | Non
         return None
     if not numbers:
         return Difference(name, np.inf)
-    gap = np.abs(a.astype(np.float64) - b.astype(np.float64))
-    gap = np.where(np.isnan(a.astype(np.float64)) & np.isnan(b.astype(np.float64)), 0.0, gap)
+    ours, theirs = a.astype(np.float64), b.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # equal infinities
+        gap = np.abs(ours - theirs)
+    gap = np.where((ours == theirs) | (np.isnan(ours) & np.isnan(theirs)), 0.0, gap)
     gap = np.where(np.isnan(gap), np.inf, gap)
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(gap)), gap.shape))
     return Difference(f"{name}[{', '.join(map(str, index))}]" if index else name, float(gap[index]))

@@ -10,6 +10,7 @@ import pkgutil
 import subprocess
 import sys
 import tempfile
+import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -141,7 +142,9 @@ def _reference(function: Any, what: str = "the function that makes the environme
     while isinstance(function, functools.partial):
         args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
         function = function.func
-    if getattr(function, "__module__", "__main__") == "__main__" or "<" in getattr(function, "__qualname__", "<"):
+    of_an_object = not isinstance(getattr(function, "__self__", None), type | types.ModuleType | None)
+    nowhere = getattr(function, "__module__", "__main__") == "__main__" or "<" in getattr(function, "__qualname__", "<")
+    if nowhere or of_an_object:
         return f"a new process cannot import {what}"
     reference = {"name": class_name(function), "args": list(args), "kwargs": kwargs}
     try:
@@ -162,7 +165,7 @@ def codec_reference(codec: Codec) -> Reference | str:
         return reference
     try:
         same = vars(type(codec)()) == vars(codec)
-    except TypeError:
+    except (TypeError, ValueError):  # it needs arguments; or it holds arrays
         same = False
     return reference if same else "a new process would make the codec without its arguments"
 

@@ -146,11 +146,14 @@ def watching(base: Env, stretches: list[Stretch]) -> Iterator[Callable[[], None]
             stretches[-1].numbers.append(whole_numbers(base))
         return result
 
+    own = {name: method for name, method in vars(base).items() if name in ("reset", "step")}
     base.reset, base.step = reset, step
     try:
         yield begin
     finally:
         del base.reset, base.step
+        for name, method in own.items():
+            setattr(base, name, method)
 
 
 def result_arrays(result: Any) -> Playback:
