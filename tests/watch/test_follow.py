@@ -39,26 +39,28 @@ def assert_same(read, folder):
 def test_a_growing_run_is_read_as_the_report_reads_it(tmp_path, kind, rule):
     run = GrowingRun(tmp_path / "run", kind=kind, rule=rule)
     read = FollowedRun(run.folder)
+    begun = read.generation
     for windows in (0, 1, 7, 40):
         run.play(windows)
         read.advance()
         assert read.trouble == ""
         assert_same(read, run.folder)
-    assert read.generation == 0
+    assert read.generation == begun
 
 
 def test_what_was_read_is_not_read_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(follow, "GUARD", 64)
     run = GrowingRun(tmp_path / "run").play(50)
     read = FollowedRun(run.folder)
     read.advance()
-    spans = []
+    row, spans = len((run.folder / "windows.jsonl").read_bytes().splitlines(keepends=True)[-1]), []
     monkeypatch.setattr(follow, "read_span", lambda f, a, n: spans.append((a, n)) or disk.read_span(f, a, n))
     size = (run.folder / "windows.jsonl").stat().st_size
     run.play(1)
     read.advance()
     new = (run.folder / "windows.jsonl").stat().st_size - size
     assert (size, new) in spans
-    assert sum(n for _, n in spans) < new + 6 * follow.GUARD + 1000  # and the other tables' new rows
+    assert sum(n for _, n in spans) < new + 6 * max(follow.GUARD, row) + 1000  # and the other tables' new rows
     assert_same(read, run.folder)
 
 
@@ -97,20 +99,67 @@ def test_a_resumed_run_that_is_cut_back_and_plays_on_otherwise(tmp_path):
     saved = first.state_dict()
     play(first, 20)
     read = FollowedRun(tmp_path)
+    begun = read.generation
     read.advance()
     assert read.record().about.windows == 40
     first.load_state_dict(saved)
     read.advance()
     assert read.record().about.windows == 20
-    assert read.generation == 1
+    assert read.generation == begun + 1
     play(first, 30)
     read.advance()
     assert_same(read, tmp_path)
     first.load_state_dict(saved)
     play(first, 45)  # longer than before, with other outcomes
     read.advance()
-    assert read.generation == 2
+    assert read.generation == begun + 2
     assert_same(read, tmp_path)
+
+
+@pytest.mark.parametrize("where", ["the last row", "a row before the last"])
+def test_a_table_that_was_cut_and_has_grown_again_with_rows_of_equal_length(tmp_path, where):
+    """Also where everything but the head of one row is as before."""
+    path = tmp_path / "table.jsonl"
+    rows = [f'{{"context": {10 + i}, "success": [{"0, " * 40}0]}}\n'.encode() for i in range(20)]
+    path.write_bytes(b"".join(rows))
+    file = FollowedFile(path)
+    file.accept(file.read()[1])
+    changed = -1 if where == "the last row" else -2
+    rows[changed] = rows[changed].replace(b'"context": ', b'"context":9')
+    path.write_bytes(b"".join(rows) + rows[0])
+    again, lines = file.read()
+    assert again
+    assert lines == [*rows, rows[0]]
+
+
+def test_a_row_that_is_longer_than_the_guard(tmp_path):
+    path = tmp_path / "table.jsonl"
+    path.write_bytes(b'{"context": 1' + b" " * 3 * follow.GUARD + b"}\n")
+    file = FollowedFile(path)
+    file.accept(file.read()[1])
+    path.write_bytes(path.read_bytes().replace(b"1", b"2"))
+    assert file.read()[0]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "sentence"),
+    [
+        ({"n_contexts": 10**15}, "1000000000000000 contexts and 5 levels"),
+        ({"n_contexts": 0}, "0 contexts and 5 levels"),
+        ({"n_contexts": -1, "n_levels": -5}, "-1 contexts and -5 levels"),
+        ({"n_levels": 0}, "20 contexts and 0 levels"),
+        ({"n_levels": 129}, "at most 128 levels"),
+    ],
+)
+def test_sizes_that_no_run_has_are_refused(tmp_path, sizes, sentence):
+    run = GrowingRun(tmp_path / "run").play(3)
+    path = run.folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | sizes))
+    read = FollowedRun(run.folder)
+    read.advance()
+    assert read.trouble.startswith(f"{path} is damaged: it has")
+    assert sentence in read.trouble
+    assert not read.described
 
 
 def test_a_damaged_row_is_named_and_the_rows_before_it_stay(tmp_path):

@@ -333,6 +333,114 @@ def test_keys_alone_lead_to_a_context(page, browser):
     assert page.text("h1") == f"Context {context}"
 
 
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory):
+    """A campaign with a damaged run, two settings, a column with hundreds of rollouts, and a run that is cut back."""
+    folder = tmp_path_factory.mktemp("odd")
+    campaign(folder / "campaign", windows=20)
+    damaged(folder / "campaign/planted/scout/42")
+    (folder / "campaign/.campaign/planted/scout/43.failures.json").write_text("{")
+    for setting in ("doorkey", "fetch-air"):
+        GrowingRun(folder / setting, rule=rules.Scout(), setting=setting).play(40)
+    crowded = GrowingRun(folder / "crowded", n_contexts=8).play(1)
+    resumed = GrowingRun(folder / "resumed", kind="log_dir", rule=rules.Random(), n_contexts=8).play(40)
+    served = Served(folder)
+    yield {"served": served, "crowded": crowded, "resumed": resumed}
+    served.stop()
+
+
+@pytest.fixture
+def odd_page(browser, odd):
+    page = Page(browser, odd["served"])
+    browser.errors.clear()
+    page.show(width=1280)
+    yield page
+    browser.open("about:blank")
+    assert [error for error in browser.errors if not re.search("40[04]", error)] == []
+
+
+COLUMNS = """(async () => {
+    const { Columns } = await import('/page/heat.js');
+    window.kept ||= new Columns('ID');
+    await window.kept.update();
+    const fresh = new Columns('ID');
+    await fresh.update();
+    const numbers = (columns) => Object.entries(columns.grids).map(([name, grid]) => [name, [...grid]]);
+    return [numbers(window.kept), numbers(fresh)];
+})()"""
+
+
+@needs_chromium
+def test_columns_with_hundreds_of_rollouts(odd_page, browser, odd):
+    run, script = odd["crowded"], COLUMNS.replace("ID", odd_page.ids()["crowded"])
+    for episodes in (16, 4096, 16):
+        run.episodes = episodes
+        run.play(1)
+        kept, fresh = map(dict, browser.value(script))
+        assert kept == fresh
+        rollouts = load(run.folder).rollouts
+        count = np.bincount(rollouts.window.astype(int) * 8 + rollouts.context)
+        assert kept["tried"] == count.tolist() + [0] * (len(kept["tried"]) - len(count))
+    assert max(kept["tried"]) > 255
+    address = f"#/run/{odd_page.ids()['crowded']}?sort=bank"
+    odd_page.show(address)
+    mine = (rollouts.window == 2) & (rollouts.context == 0)
+    told = odd_page.hover(2.5 / run.curriculum.windows, 0.5 / 8)[2]
+    assert told.startswith(f"{rollouts.success[mine].sum()} of {mine.sum()} rollouts succeeded")
+
+
+@needs_chromium
+def test_a_run_that_was_cut_back_and_has_grown_past_its_old_end(odd_page, browser, odd):
+    """While the page was hidden, so that it asks for what is new since its last window."""
+    run, script = odd["resumed"], COLUMNS.replace("ID", odd_page.ids()["resumed"])
+    saved = run.curriculum.state_dict()
+    run.play(20, lambda cells, window: np.zeros(16, bool))
+    before, _ = map(dict, browser.value(script))
+    run.curriculum.load_state_dict(saved)
+    run.play(30, lambda cells, window: np.ones(16, bool))
+    kept, fresh = map(dict, browser.value(script))
+    assert kept == fresh
+    assert kept["won"][40 * 8 : 60 * 8] == kept["tried"][40 * 8 : 60 * 8] != before["won"][40 * 8 : 60 * 8]
+
+
+@needs_chromium
+def test_a_damaged_run_of_a_campaign_has_not_failed(odd_page, browser):
+    key = browser.value("fetch('api/overview').then(a => a.json()).then(o => o.campaigns[0].id)")
+    damage = "document.querySelector('main .alerts')?.innerText.includes('windows.jsonl is damaged at row 31')"
+    odd_page.show(f"#/campaign/{key}")
+    browser.until(damage, seconds=30)
+    (entry,) = [text for text in odd_page.texts(".alerts li") if "seed 42" in text]
+    assert entry.startswith("damagedplanted scout, seed 42/")
+    assert "Failed" not in entry
+    assert "43.failures.json is damaged" in odd_page.text(".troubles")
+    assert sum("Failed 3 times" in text for text in odd_page.texts(".alerts li")) == 1
+
+
+@needs_chromium
+def test_the_setting_is_named_once_in_a_comparison(odd_page, browser):
+    ids = odd_page.ids()
+    odd_page.show(f"#/compare/{ids['doorkey']},{ids['fetch-air']}")
+    assert odd_page.texts(".pairs th") == ["seed", "doorkey scout", "fetch-air scout"]
+    label = browser.value("document.querySelector('.figure svg').getAttribute('aria-label')")
+    assert label.endswith("doorkey scout, fetch-air scout, 2 runs")
+    assert "doorkey doorkey" not in browser.value("document.querySelector('main').textContent")
+
+
+@needs_chromium
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("#/run/%zz", "there is no such run"),
+        ("#/%E0%A4%A", ""),
+        ("#/compare", "name 1 to 64 runs"),
+        ("#/campaign/%", "there is no such campaign"),
+    ],
+)
+def test_an_address_that_is_malformed(odd_page, address, sentence):
+    odd_page.show(address)
+    assert (f"This could not be shown: {sentence}" if sentence else "Runs") in odd_page.text("main")
+
+
 def addresses(page):
     """One of every view."""
     ids = page.ids()

@@ -257,6 +257,24 @@ def test_another_host_needs_a_token(place):
     assert client.ask("/api/overview", host="evil.example", headers=asked["headers"])[0] == 403
 
 
+@pytest.mark.parametrize(
+    "other",
+    ['prefs={"theme":"dark"}', '{"a":1}', "user@host=1", "a[b]=1", "pref=a b", '_xsrf="2|1:0|10', "no value", ""],
+)
+def test_cookies_of_other_services_on_this_host(place, other):
+    client = Client(place / "runs", host="0.0.0.0", token="s3cret-token")
+    for cookie in (f"{other}; scout_watch=s3cret-token", f"scout_watch=s3cret-token;{other}"):
+        assert client.ask("/api/overview", host="10.0.0.7:8765", headers=[("cookie", cookie)])[0] == 200
+    for cookie in (other, f"{other}; scout_watch=", f"{other}; x_scout_watch=s3cret-token"):
+        assert client.ask("/api/overview", host="10.0.0.7:8765", headers=[("cookie", cookie)])[0] == 403
+
+
+@pytest.mark.parametrize("port", [99999, 65536, -1])
+def test_a_port_that_is_none(port):
+    with pytest.raises(Refusal, match=rf"--port is {port}, but ports are from 0 to 65535"):
+        bind("127.0.0.1", port)
+
+
 def test_a_socket_is_for_this_machine_alone_unless_told():
     with bind("127.0.0.1", 0) as first:
         assert first.getsockname()[0] == "127.0.0.1"

@@ -71,6 +71,21 @@ def test_the_heat_map(client, name, columns):
     assert ("group" in arrays) == (name != "loop")
 
 
+def test_a_column_with_hundreds_of_rollouts_per_context(tmp_path):
+    run = GrowingRun(tmp_path / "run", n_contexts=8, episodes=16).play(1)
+    run.episodes = 4096
+    run.play(2)
+    client, records = Client(tmp_path), load(run.folder)
+    arrays = unpacked(client.run("run", "/heat"))
+    for window in range(3):
+        mine = records.rollouts.window == window
+        context, success = records.rollouts.context[mine], records.rollouts.success[mine]
+        tried, won = np.bincount(context, minlength=8), np.bincount(context, weights=success, minlength=8)
+        np.testing.assert_array_equal(arrays["tried"].reshape(3, 8)[window], tried)
+        np.testing.assert_array_equal(arrays["won"].reshape(3, 8)[window], won)
+    assert arrays["tried"].max() > 255
+
+
 def test_only_new_columns_of_the_heat_map(client):
     whole, part = (client.run("ability", "/heat", f"?columns=64&since={w}") for w in (0, 93))
     assert (whole["width"], whole["columns"], part["column"], part["columns"]) == (2, 50, 46, 4)

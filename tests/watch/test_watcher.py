@@ -1,15 +1,17 @@
 """The overview: rows from the ends of files, runs found below folders, campaigns, alerts, memory."""
 
 import json
+import re
 import shutil
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from scout_rl import rules
 from scout_rl.report.measure.metrics import auc
-from scout_rl.watch import find, watcher
+from scout_rl.watch import disk, find, watcher
 from scout_rl.watch.watcher import Watcher
 from tests.report.planted import config, curve, write_compact
 from tests.watch.planted import GrowingRun, campaign, damaged
@@ -110,6 +112,56 @@ def test_damage_is_named_in_the_row(tmp_path):
     assert row_of(watching, "damaged")["windows"] == 60
 
 
+def changed(path, change):
+    """A JSON file with another content."""
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda run: changed(run / "config.json", lambda c: c.update(n_contexts=10**15)), "10{15} contexts"),
+        (lambda run: changed(run / "config.json", lambda c: c.update(n_contexts=0)), "it has 0 contexts"),
+        (lambda run: changed(run / "run.json", lambda r: r["config"].update(levels=10**15)), "10{15} levels"),
+        (lambda run: changed(run / "run.json", lambda r: r["config"].update(windows=10**400)), "OverflowError"),
+        (
+            lambda run: (run / "windows.jsonl").write_text(
+                (run / "windows.jsonl").read_text().splitlines()[0].replace('"window":0', '"window":1' + "0" * 400)
+                + "\n"
+            ),
+            "cannot be read: OverflowError",
+        ),
+    ],
+    ids=["many contexts", "no context", "many levels", "long budget", "late window"],
+)
+def test_one_folder_does_not_end_the_look_at_the_others(tmp_path, change, sentence):
+    good, bad = (GrowingRun(tmp_path / name, seed=40 + i).play(3) for i, name in enumerate(("good", "bad")))
+    change(bad.folder)
+    watching = looked(tmp_path)
+    good.play(1)
+    for _ in range(3):
+        watching.look(spare=60.0, again=0.0)
+        row = row_of(watching, "bad")
+        assert row["state"] == "damaged"
+        assert row["trouble"].startswith(str(bad.folder))
+        assert re.search(sentence, row["trouble"])
+    assert (row_of(watching, "good")["windows"], row_of(watching, "good")["alerts_at"]) == (4, 4)
+    assert row_of(watching, "good")["trouble"] == ""
+    shutil.rmtree(bad.folder)
+    GrowingRun(bad.folder, seed=41).play(5)
+    watching.look(spare=60.0, again=0.0)
+    assert (row_of(watching, "bad")["windows"], row_of(watching, "bad")["trouble"]) == (5, "")
+
+
+def test_roots_inside_each_other(tmp_path):
+    GrowingRun(tmp_path / "runs" / "mine").play(1)
+    for roots in (("runs", "runs/mine"), ("runs/mine", "runs"), ("runs", "runs")):
+        watching = looked(*(tmp_path / root for root in roots))
+        assert (len(watching.rows), watching.troubles) == (1, [])
+
+
 def test_runs_are_found_and_other_folders_are_not(tmp_path):
     GrowingRun(tmp_path / "deep" / "er" / "run").play(1)
     GrowingRun(tmp_path / "deep" / "loop", kind="log_dir")
@@ -183,6 +235,58 @@ def test_memory_is_bounded_and_a_dropped_run_is_read_again(tmp_path):
         assert watching.memory <= 2 * one
     assert len(watching._opened) == len(watching._replays) == 2
     assert {watching.heat(key, 64, 0)["windows"] for key in keys} == {40}
+
+
+def test_the_generation_of_a_map(tmp_path):
+    """It is another one after a cut, and after the run was dropped from memory: it may have been cut meanwhile."""
+    run = GrowingRun(tmp_path / "run", kind="log_dir").play(20)
+    saved = run.curriculum.state_dict()
+    run.play(20)
+    watching = looked(tmp_path)
+    (key,) = watching.rows
+    first = watching.heat(key, 240, 0)["generation"]
+    run.play(1)
+    assert watching.heat(key, 240, 40)["generation"] == first
+    run.curriculum.load_state_dict(saved)
+    run.play(30)
+    second = watching.heat(key, 240, 41)["generation"]
+    watching._close(key)
+    assert len({first, second, watching.heat(key, 240, 50)["generation"]}) == 3
+
+
+def test_the_memory_of_a_compact_record(tmp_path):
+    """The frontier and the evaluations count too."""
+    groups = {name: curve(80, at=range(0, 121, 20)) for name in ("easy", "hard")}
+    frontier = np.repeat(4 - np.arange(120)[:, None] // 30, 200, axis=1)
+    write_compact(tmp_path / "r.npz", config(windows=120), groups, held_out=10, frontier=frontier, n_contexts=200)
+    run = watcher.PackedRun(tmp_path.resolve() / "r.npz")
+    record = run.record()
+    arrays = [record.frontier, *record.rollouts, *record.moves, record.held_out, *record.held_out_groups.values()]
+    arrays += [record.evaluated_at, record.steps_at, record.seconds_at]
+    assert record.frontier.nbytes == 120 * 200
+    assert run.nbytes >= sum(array.nbytes for array in arrays)
+
+
+def test_a_list_of_failures_that_is_deleted_meanwhile(tmp_path, monkeypatch):
+    campaign(tmp_path / "runs", windows=1)
+
+    def read(path):
+        Path(path).unlink()
+        return disk.read_small(path)
+
+    monkeypatch.setattr(find, "read_small", read)
+    assert find.failures(tmp_path / "runs") == ({}, [])
+
+
+def test_a_damaged_run_of_a_campaign(tmp_path):
+    campaign(tmp_path / "runs", windows=20)
+    damaged(tmp_path / "runs/planted/scout/42")
+    watching = looked(tmp_path)
+    watching.look()
+    (line,) = watching.overview()["campaigns"]
+    (cell,) = [cell for cell in watching.campaign(line["id"])["cells"] if cell["seed"] == "42"]
+    assert (cell["state"], cell["times"]) == ("damaged", 0)
+    assert "windows.jsonl is damaged at row 31" in cell["error"]
 
 
 def test_a_campaigns_table(tmp_path):

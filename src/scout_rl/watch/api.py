@@ -71,16 +71,17 @@ the page's script never sees the token.
 
 /api/runs/ID/heat?columns=240&since=0
     ``columns``: at most this many (16 to 1024). ``since``: only columns that end after this many windows.
-    {"windows": 120, "first": 0, "budget": 600, "contexts": 200, "levels": 5, "width": 1,
+    {"windows": 120, "first": 0, "budget": 600, "generation": 71, "contexts": 200, "levels": 5, "width": 1,
      "column": 0, "columns": 120,   # index of the first column sent, and how many are sent
      "groups": ["easy", "hard"], "unit": 200, "none": 255,
      "words": [["gathering", "too few rollouts at this level yet"], ...],
      "layout": [["frontier", 1, 24000], ...], "data": "..."}   # as in the report: base64 of deflate of the arrays
+    ``generation`` changes when windows were cut or left out: columns of another generation must not be kept.
     Arrays, one after the other, little-endian unsigned integers of 1, 2 or 4 bytes; [columns, contexts] means that all
     contexts of the first column come first:
     frontier [columns, contexts]  level after the column's last window; left out for rules without a frontier
     mean [columns, contexts]      mean level of the rollouts in 200ths of the easiest level; 255 without a rollout
-    tried, won [columns, contexts]  rollouts and successes, at most 255
+    tried, won [columns, contexts]  rollouts and successes
     group [contexts]              index into groups; left out where unknown
     now [contexts]                frontier now (without one: the level of the last rollout); 255 before any
     status [contexts]             index into words after the last window; left out where it cannot be known

@@ -45,17 +45,19 @@ class Search:
         found, left = Found({}, {}, []), MOST_FOLDERS
         for root in self.roots:
             top = Path(os.path.realpath(root))
-            if not top.exists():
+            if not os.path.exists(top):  # unlike Path.exists it never raises
                 found.troubles.append(f"{root} does not exist")
                 continue
-            before = len(found.places)
+            here = Found({}, {}, [])
             if top.is_file():
                 if self._is_record(top):
-                    self._add(found.places, top, root.name)
+                    self._add(here.places, top, root.name)
             else:
-                left = self._walk(found, root, top, left)
-            if len(found.places) == before:
+                left = self._walk(here, root, top, left)
+            if not here.places:
                 found.troubles.append(f"{root} holds no run yet")
+            found.places.update({**here.places, **found.places})
+            found.campaigns.update({**here.campaigns, **found.campaigns})
         if left <= 0:
             found.troubles.append(f"only the first {MOST_FOLDERS:,} folders were searched: name the runs' own folder")
         return found
@@ -124,13 +126,14 @@ def failures(campaign: Path) -> tuple[dict[str, list[dict[str, Any]]], list[str]
         for name in sorted(file for file in files if file.endswith(FAILURES)):
             path = Path(folder) / name
             try:
+                content = read_small(path)
                 with reading_foreign(path):
-                    rows = json.loads(read_small(path))
+                    rows = json.loads(content)
                     require_shape(rows, [{"error": str, "windows": int}])
             except Refusal as refusal:
                 troubles.append(str(refusal))
                 continue
-            except FileNotFoundError:
+            except FileNotFoundError:  # deleted meanwhile: the run finished
                 continue
             lists[path.relative_to(top).as_posix().removesuffix(FAILURES)] = rows
     return lists, troubles

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,10 +30,13 @@ from scout_rl.watch.disk import MOST, Signature, lines_of, opened, read_small, r
 
 STEP = 2 << 20
 """Bytes that one step reads of a table."""
-GUARD = 64
-"""Bytes before the offset that must still be there: else the file was cut and has grown again."""
+GUARD = 4096
+"""Bytes before the offset, and at least the whole last row, that must still be there: else the file was cut, and has
+grown again."""
 MEMORY = 256 << 20
 """Bytes of one run in memory. A longer run loses its oldest windows here, as if its records began later."""
+MOST_CELLS, MOST_LEVELS = 10_000_000, 128
+"""Contexts x levels, and levels, of a run. More would not fit the memory; a level is one byte in the records."""
 NEEDED = {"rule": {}, "n_contexts": int, "n_levels": int, "seed": int, "window": int, "has_frontier": bool}
 EVALUATED = ("window", "success", "groups")
 Take = Callable[[list[bytes]], None]
@@ -107,7 +111,7 @@ class FollowedFile:
         if lines:
             self.offset += sum(map(len, lines))
             self.rows += len(lines)
-            self._guard = (self._guard + b"".join(lines[-2:]))[-GUARD:]
+            self._guard = (self._guard + b"".join(lines))[-max(GUARD, len(lines[-1])) :]
 
     def refuse(self, line: bytes, refusal: Refusal) -> None:
         """Stop at this line, the next one, for as long as it stands there."""
@@ -163,8 +167,9 @@ class FollowedRun:
         """What is wrong with the folder, in a sentence."""
         self.version = 0
         """Grows whenever rows were added or cut."""
-        self.generation = 0
-        """Grows when windows were cut: what was computed from them is void."""
+        self.generation = secrets.randbits(48)
+        """Grows when windows were cut: what was computed from them is void. It begins at random: no two readings of a
+        folder share one."""
         self.complete = False
         """Whether everything that was on the disk at the last `advance` is read."""
         self._files = {name: FollowedFile(folder / name) for name in (WINDOWS, EVENTS, EVALUATIONS, METRICS, TIMING)}
@@ -232,15 +237,8 @@ class FollowedRun:
         now = signature(self.folder / CONFIG), signature(self.folder / RUN)
         if now[0] is not None and now == self._signature:
             return
-        content = read_small(self.folder / CONFIG)
-        with reading_foreign(self.folder / CONFIG):
-            config = parse_config(content, self.folder / CONFIG)
-            require_shape(config, NEEDED)
-        description = described(config)
-        if now[1] is not None:
-            read_small(self.folder / RUN)  # refuses links and giants
-            with reading_foreign(self.folder / RUN):
-                description = read_run(self.folder)
+        config = config_of(self.folder)
+        description = described(config) if now[1] is None else run_of(self.folder, config["n_contexts"])
         self._signature, self._description, same = now, description, config == self._config
         if same:
             self.version += 1
@@ -342,13 +340,11 @@ class FollowedRun:
             column.append(columns[name])
 
     def _take_evaluations(self, lines: list[bytes]) -> None:
-        rows = [{name: row[name] for name in EVALUATED} for row in parse_rows(lines, EVALUATIONS)]
+        rows = [{name: row[name] for name in EVALUATED} for row in evaluations_of(lines)]
         last = self._evaluated[-1] if self._evaluated else {"window": -1, "groups": rows[0]["groups"]}
         for row in rows:
             if list(row["groups"]) != list(last["groups"]) or not row["groups"] or row["window"] <= last["window"]:
                 raise Refusal("it is not of the groups of the evaluation before it, or not later")
-            if not all(0 <= value <= 1 for value in (row["success"], *row["groups"].values())):
-                raise Refusal("a success is not between 0 and 1")
             last = row
         self._evaluated += rows
 
@@ -356,10 +352,7 @@ class FollowedRun:
         self._steps.append(np.array([row.get("environment_steps", 0) for row in parse_rows(lines, METRICS)], np.int64))
 
     def _take_timing(self, lines: list[bytes]) -> None:
-        seconds = np.array([row["seconds"] for row in parse_rows(lines, TIMING)], np.float64)
-        if not (np.isfinite(seconds) & (seconds >= 0)).all():
-            raise Refusal("its seconds are no time")
-        self._seconds.append(seconds)
+        self._seconds.append(seconds_of(lines))
 
     def _take_frontier(self) -> None:
         """The frontiers of the windows that were read; they are written before their window's row."""
@@ -389,16 +382,6 @@ class FollowedRun:
     def described(self) -> bool:
         """Whether its config was read."""
         return bool(self._config)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """Its config.json."""
-        return self._config
-
-    @property
-    def description(self) -> dict[str, Any]:
-        """Its run.json, or the same of a log_dir."""
-        return self._description
 
     @property
     def nbytes(self) -> int:
@@ -462,6 +445,51 @@ class FollowedRun:
         )
         self._record = self.version, record
         return record
+
+
+def config_of(folder: Path) -> dict[str, Any]:
+    """The folder's config.json, checked."""
+    path = folder / CONFIG
+    content = read_small(path)
+    with reading_foreign(path):
+        config = parse_config(content, path)
+        require_shape(config, NEEDED)
+        _require_sizes(config["n_contexts"], config["n_levels"])
+    return config
+
+
+def run_of(folder: Path, n_contexts: int) -> dict[str, Any]:
+    """The folder's run.json, checked."""
+    path = folder / RUN
+    read_small(path)  # refuses links and giants
+    with reading_foreign(path):
+        description = read_run(folder)
+        _require_sizes(n_contexts, description["config"]["levels"])
+    return description
+
+
+def _require_sizes(n_contexts: int, n_levels: int) -> None:
+    if not 0 < n_contexts * n_levels <= MOST_CELLS or not 0 < n_levels <= MOST_LEVELS:
+        raise Refusal(
+            f"it has {n_contexts} contexts and {n_levels} levels; there must be at least one of each, "
+            f"at most {MOST_LEVELS} levels and at most {MOST_CELLS:,} cells"
+        )
+
+
+def evaluations_of(lines: list[bytes]) -> list[dict[str, Any]]:
+    """The rows of lines of evaluations.jsonl, checked."""
+    rows = parse_rows(lines, EVALUATIONS)
+    if not all(0 <= value <= 1 for row in rows for value in (row["success"], *row["groups"].values())):
+        raise Refusal("a success is not between 0 and 1")
+    return rows
+
+
+def seconds_of(lines: list[bytes]) -> NDArray[np.float64]:
+    """The seconds in lines of timing.jsonl, checked."""
+    seconds = np.array([row["seconds"] for row in parse_rows(lines, TIMING)], np.float64)
+    if not (np.isfinite(seconds) & (seconds >= 0)).all():
+        raise Refusal("its seconds are no time")
+    return seconds
 
 
 def _event_columns() -> dict[str, Growing]:

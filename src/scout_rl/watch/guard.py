@@ -13,7 +13,6 @@ import hmac
 import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -95,7 +94,7 @@ class Guard:
         if name is None or not self._is_ours(name):
             return 403, "the Host header does not name this server"
         for origin in headers.get("origin", []):
-            if urlsplit_netloc(origin) != hosts[0].lower():
+            if _host_and_port(origin) != hosts[0].lower():
                 return 403, "another page may not read this one"
         if "cross-site" in headers.get("sec-fetch-site", []) and "navigate" not in headers.get("sec-fetch-mode", []):
             return 403, "another page may not read this one"
@@ -130,7 +129,7 @@ def _host_name(host: str) -> str | None:
     return parts.hostname.lower()
 
 
-def urlsplit_netloc(origin: str) -> str | None:
+def _host_and_port(origin: str) -> str | None:
     """Host and port of an Origin header; None for ``null`` and other texts."""
     try:
         parts = urlsplit(origin)
@@ -140,11 +139,12 @@ def urlsplit_netloc(origin: str) -> str | None:
 
 
 def _cookie(headers: dict[str, list[str]]) -> str:
-    try:
-        cookies = SimpleCookie("; ".join(headers.get("cookie", [])))
-    except CookieError:
-        return ""
-    return cookies[COOKIE].value if COOKIE in cookies else ""
+    """Our cookie's value. Other services on this host leave cookies too, in any form: they are skipped."""
+    for pair in ";".join(headers.get("cookie", [])).split(";"):
+        name, _, value = pair.partition("=")
+        if name.strip() == COOKIE:
+            return value.strip()
+    return ""
 
 
 async def _answer(send: Send, status: int, reason: str, headers: list[tuple[bytes, bytes]]) -> None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from statistics import median
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from scout_rl.files.damage import error_text
 from scout_rl.files.refusal import Refusal
-from scout_rl.records.stored import read_run
-from scout_rl.records.tables import CONFIG, EVALUATIONS, EVENTS, WINDOWS, parse_config, parse_rows
+from scout_rl.records.tables import CONFIG, EVALUATIONS, EVENTS, WINDOWS, parse_rows
 from scout_rl.report.read.run import RunRecord
 from scout_rl.report.read.runs import described
 from scout_rl.watch import words
-from scout_rl.watch.disk import Signature, first_line, last_lines, read_small, reading_foreign, signature
-from scout_rl.watch.follow import RUN, TIMING
+from scout_rl.watch.disk import Signature, first_line, last_lines, reading_foreign, signature
+from scout_rl.watch.follow import RUN, TIMING, config_of, evaluations_of, run_of, seconds_of
 
 FILES = (RUN, CONFIG, WINDOWS, EVENTS, EVALUATIONS, TIMING)
 PACE = 50
@@ -81,6 +82,14 @@ class Row:
         """Add what reading the whole run found; empty: nothing."""
         self._troubles["records"] = trouble
 
+    def fail(self, error: Exception) -> bool:
+        """Say that looking at the run failed, in a way that no check names; whether the row changed."""
+        self._before = dict.fromkeys(FILES)  # read all of them again at the next look
+        row = {**self.value, "state": "damaged", "trouble": unexpected(self.place.path, error)}
+        different = row != self.value
+        self.value = row
+        return different
+
     def _read(self, changed: set[str]) -> None:
         folder = self.place.path
         readers = {
@@ -94,20 +103,16 @@ class Row:
             if not files & changed:
                 continue
             try:
-                with reading_foreign(folder / name):
+                with reading_foreign(folder if name == RUN else folder / name):
                     self._parts[name] = read(folder)
                 self._troubles[name] = ""
             except Refusal as refusal:
                 self._troubles[name] = str(refusal)
 
     def _describe(self, folder: Path) -> dict[str, Any]:
-        config: dict[str, Any] = {}
+        config: dict[str, Any] = config_of(folder) if signature(folder / CONFIG) is not None else {}
         ours = signature(folder / RUN) is not None
-        if signature(folder / CONFIG) is not None:
-            config = parse_config(read_small(folder / CONFIG), folder / CONFIG)
-        if ours:
-            read_small(folder / RUN)  # refuses links and giants
-        about = (read_run(folder) if ours else described(config))["config"]
+        about = (run_of(folder, config.get("n_contexts", 1)) if ours else described(config))["config"]
         return {
             "kind": "folder" if ours else "log_dir",
             "setting": about["setting"],
@@ -126,12 +131,10 @@ class Row:
         return {"first": rows[0]["window"], "windows": rows[-1]["window"] + 1} if rows else {"first": 0, "windows": 0}
 
     def _evaluation(self, folder: Path) -> dict[str, Any]:
-        rows = parse_rows(last_lines(folder / EVALUATIONS, 1), EVALUATIONS)
+        rows = evaluations_of(last_lines(folder / EVALUATIONS, 1))
         if not rows:
             return {"groups": {}, "evaluated_at": None, "worst": None}
         groups = rows[-1]["groups"]
-        if not all(0 <= value <= 1 for value in groups.values()):
-            raise Refusal(f"{folder / EVALUATIONS} is damaged: a success is not between 0 and 1")
         return {"groups": groups, "evaluated_at": rows[-1]["window"], "worst": worst_of(groups)}
 
     def _event(self, folder: Path) -> dict[str, Any]:
@@ -143,11 +146,8 @@ class Row:
         return {"event": None if at is None else words.evaluation(at, last["groups"])}
 
     def _pace(self, folder: Path) -> dict[str, Any]:
-        rows = parse_rows(last_lines(folder / TIMING, PACE), TIMING)
-        pace = median(row["seconds"] for row in rows) if rows else 0.0
-        if not 0 <= pace < float("inf"):
-            raise Refusal(f"{folder / TIMING} is damaged: its seconds are no time")
-        return {"seconds_per_window": round(pace, 4) if rows else None}
+        seconds = seconds_of(last_lines(folder / TIMING, PACE))
+        return {"seconds_per_window": round(float(np.median(seconds)), 4) if len(seconds) else None}
 
     def _clock(self, row: dict[str, Any], now: float, files: dict[str, Signature | None]) -> None:
         """Seconds per window where no clock is recorded, and the time left."""
@@ -197,6 +197,11 @@ class RecordRow(Row):
             "updated": round(self.place.path.stat().st_mtime, 3),
             "stamp": f"{about.windows}-1",
         }
+
+
+def unexpected(path: Path, error: Exception) -> str:
+    """The sentence for an error that no check names."""
+    return f"{path} cannot be read: {type(error).__name__}: {error_text(error)}; mend its files or move it away"
 
 
 def worst_of(groups: dict[str, float]) -> dict[str, Any] | None:

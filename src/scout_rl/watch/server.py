@@ -283,6 +283,8 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 def bind(host: str, port: int | None) -> socket.socket:
     """A listening socket. Without a port it is the usual one, or any free one where that is taken."""
+    if port is not None and not 0 <= port <= 65535:
+        raise Refusal(f"--port is {port}, but ports are from 0 to 65535: choose another")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for number in (port,) if port is not None else (PORT, 0):
         listening = socket.socket(family, socket.SOCK_STREAM)

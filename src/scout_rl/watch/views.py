@@ -98,7 +98,8 @@ def heat(run: RunRecord, replay: Replay, budget: int | None, most: int, since: i
         rows = columns.at[start:] - a.first - 1
         arrays["frontier"] = run.frontier[rows].reshape(-1).astype(np.uint8)
     arrays["mean"] = np.minimum(np.rint(mean), NO_ROLLOUT).astype(np.uint8)
-    arrays["tried"], arrays["won"] = (np.minimum(values, 255).astype(np.uint8) for values in (tried, won))
+    whole = np.min_scalar_type(int(tried.max(initial=0)))
+    arrays["tried"], arrays["won"] = tried.astype(whole), won.astype(whole)
     if run.context_group is not None:
         arrays["group"] = run.context_group.astype(np.uint8)
     arrays["now"], arrays["moved"] = _now(run)
@@ -107,6 +108,7 @@ def heat(run: RunRecord, replay: Replay, budget: int | None, most: int, since: i
         arrays["status"] = np.asarray(status).astype(np.uint8)
     return {
         **_span(run, budget),
+        "generation": replay.generation,
         "contexts": n,
         "levels": a.n_levels,
         "width": columns.width,

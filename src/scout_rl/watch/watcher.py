@@ -28,7 +28,7 @@ from scout_rl.watch.disk import read_small
 from scout_rl.watch.find import Found, Search
 from scout_rl.watch.follow import FollowedRun
 from scout_rl.watch.replay import Replay
-from scout_rl.watch.rows import Place, RecordRow, Row
+from scout_rl.watch.rows import Place, RecordRow, Row, unexpected
 
 INTERVAL = 1.0
 """Seconds between two looks at the files."""
@@ -64,7 +64,7 @@ class PackedRun:
     def __init__(self, path: Path) -> None:
         with opened_file(path):  # refuses links
             self._record = load(path)
-        self.nbytes = sum(column.nbytes for column in self._record.rollouts) + self._record.seconds_at.nbytes
+        self.nbytes = sum(array.nbytes for array in _arrays(self._record))
 
     def advance(self, seconds: float = 0.0) -> None:
         """Nothing is new."""
@@ -87,6 +87,21 @@ class PackedRun:
             **{"window": moves.window.astype(np.int64), "context": moves.context, "kind": moves.kind},
             **{"from_level": moves.from_level, "to_level": to, "success_average": unknown, "evidence": unknown},
         }
+
+
+def _look_at(row: Row, now: float) -> bool:
+    """Bring a row up to date; whether it changed. Whatever its folder holds, the others are shown."""
+    try:
+        return row.look(now)
+    except Exception as error:
+        return row.fail(error)
+
+
+def _arrays(run: RunRecord) -> list[NDArray[Any]]:
+    """All arrays of a run."""
+    optional = [array for array in (run.frontier, run.context_group, run.oracle_group) if array is not None]
+    evaluations = [run.evaluated_at, run.held_out, *run.held_out_groups.values()]
+    return [*run.rollouts, *run.moves, *evaluations, run.steps_at, run.seconds_at, *optional]
 
 
 class Watcher:
@@ -119,7 +134,7 @@ class Watcher:
             self._find()
             now = time.time()
             for key, row in self.rows.items():
-                if row.look(now):
+                if _look_at(row, now):
                     self.changed_at[key] = self.number
             self._forget(now)
             self._judge(spare, again)
@@ -130,15 +145,8 @@ class Watcher:
             if row.value["state"] != "deleted":
                 self._deleted.pop(key, None)
             elif now - self._deleted.setdefault(key, now) > KEPT:
-                for part in (
-                    self.rows,
-                    self.changed_at,
-                    self._opened,
-                    self._replays,
-                    self._stuck,
-                    self._judged,
-                    self._deleted,
-                ):
+                self._close(key)
+                for part in (self.rows, self.changed_at, self._judged, self._deleted):
                     part.pop(key, None)
                 self.gone_at[key] = self.number
 
@@ -187,12 +195,15 @@ class Watcher:
             found, judged_at, trouble = [], None, str(refusal)
         except FileNotFoundError:
             return
+        except Exception as error:  # whatever its folder holds, the others are read
+            found, judged_at, trouble = [], None, unexpected(row.place.path, error)
+            self._close(key)
         self._judged[key] = Judged(stamp, time.monotonic())
         news = {"alerts": found, "alerts_at": judged_at}
         if row.value["state"] not in ("deleted",):
             row.note(trouble)
         before = row.value
-        row.look(time.time())
+        _look_at(row, time.time())
         row.value = {**row.value, **news}
         if row.value != before:
             self.changed_at[key] = self.number
@@ -211,10 +222,13 @@ class Watcher:
         run.advance(seconds)
         self._opened[key] = run
         while len(self._opened) > 1 and sum(each.nbytes for each in self._opened.values()) > self._memory:
-            dropped, _ = self._opened.popitem(last=False)
-            self._replays.pop(dropped, None)
-            self._stuck.pop(dropped, None)
+            self._close(next(iter(self._opened)))
         return run
+
+    def _close(self, key: str) -> None:
+        """Forget what was read of a run; it is read again when it is asked for."""
+        for part in (self._opened, self._replays, self._stuck):
+            part.pop(key, None)
 
     def opened(self, key: str) -> FollowedRun | PackedRun:
         """The run's records, all that is on the disk."""

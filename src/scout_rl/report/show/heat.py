@@ -128,8 +128,7 @@ def _columns(run: RunRecord, *, detailed: bool) -> Arrays:
         "mean": np.minimum(np.rint(mean), NO_ROLLOUT).astype(np.uint8),
     }
     if detailed:
-        arrays["tried"] = np.minimum(count, 255).astype(np.uint8)
-        arrays["won"] = np.minimum(won, 255).astype(np.uint8)
+        arrays["tried"], arrays["won"] = _small(count), _small(won)
     return arrays
 
 

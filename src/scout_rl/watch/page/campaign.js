@@ -12,7 +12,8 @@ export class Campaign {
     this.heading = element("h1", { tabIndex: -1 });
     this.what = element("p", { className: "soft" });
     this.failures = element("ul", { className: "alerts" });
-    this.failureCard = card("Failures", this.failures);
+    this.troubles = element("div", { className: "troubles" });
+    this.failureCard = card("What went wrong", this.troubles, this.failures);
     this.grid = element("div");
     this.element = element("div", {}, element("nav", { "aria-label": "breadcrumb", className: "crumbs" }, link("#/", "All runs")), this.heading, this.what, this.failureCard, card("Runs by seed", this.grid));
   }
@@ -23,8 +24,9 @@ export class Campaign {
     text(this.heading, `Campaign ${told.name}`);
     text(this.what, `${plural(told.cells.length, "run")}: ${Object.entries(told.counts).map(([word, n]) => `${n} ${word}`).join(", ")}. ${told.folder}`);
     const failed = told.cells.filter((cell) => cell.error);
-    this.failureCard.hidden = !failed.length;
-    reconcile(this.failures, failed, (cell) => `${cell.setting} ${cell.rule} ${cell.seed} ${cell.error} ${cell.times}`, (cell) => element("li", {}, element("b", { textContent: cell.state }), cell.id ? link(`#/run/${cell.id}`, named(cell)) : element("span", { textContent: named(cell) }), element("span", { textContent: `${cell.times === 1 ? "Failed once" : `Failed ${cell.times} times`}, after ${plural(cell.windows, "window")}: ${cell.error}` })));
+    this.failureCard.hidden = !failed.length && !told.troubles.length;
+    reconcile(this.troubles, told.troubles, (sentence) => sentence, (sentence) => element("p", { className: "trouble", textContent: sentence }));
+    reconcile(this.failures, failed, (cell) => `${cell.setting} ${cell.rule} ${cell.seed} ${cell.error} ${cell.times}`, (cell) => element("li", {}, element("b", { textContent: cell.state }), cell.id ? link(`#/run/${cell.id}`, named(cell)) : element("span", { textContent: named(cell) }), element("span", { textContent: wrong(cell) })));
     this.showGrid(told);
   }
 
@@ -48,6 +50,8 @@ export class Campaign {
   redraw() {}
 }
 
+// A run that was damaged has an error, but no failure.
+const wrong = ({ times, windows, error }) => times ? `Failed ${times === 1 ? "once" : `${times} times`}, after ${plural(windows, "window")}: ${error}` : error;
 const named = (cell) => `${cell.setting} ${cell.rule}, seed ${cell.seed}`;
 
 function fill(box, cell) {

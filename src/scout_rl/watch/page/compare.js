@@ -36,24 +36,24 @@ export class Compare {
     const stamps = this.ids.map((id) => rows.get(id)?.stamp).join();
     if (this.stamps && stamps === this.stamps) return;
     const told = await get(`compare?${this.ids.map((id) => `run=${encodeURIComponent(id)}`).join("&")}`);
-    const settings = [...new Set(told.runs.map((run) => run.setting || ""))], titled = (run) => settings.length > 1 ? `${run.setting} ${run.label}`.trim() : run.label;
-    const labels = [...new Set(told.runs.map(titled))], style = (run) => lineStyle(labels.indexOf(titled(run)));
+    const settings = [...new Set(told.runs.map((run) => run.setting || ""))];
+    const labels = [...new Set(told.runs.map((run) => run.label))], style = (run) => lineStyle(labels.indexOf(run.label));
     text(this.what, `${plural(told.runs.length, "run")}${settings.length === 1 && settings[0] ? ` on ${settings[0]}` : ""}; a colour per ${settings.length > 1 ? "setting and rule" : "rule"}, a line per run.${told.common ? ` Compared over windows ${count(told.common[0])} to ${count(told.common[1])}, which all of them have.` : " They share no evaluated windows, so no areas are compared."}`);
     reconcile(this.names, told.runs, (run) => run.id, (run) => element("li", {}, element("i"), link(`#/run/${run.id}`, run.name)), (made, run) => { made.firstChild.style.background = style(run).colour; });
     const last = Math.max(1, ...told.runs.flatMap((run) => run.held_out.at)), axis = { x: [0, last], axis: windowAxis(0, last) };
-    const line = (run, weight, words) => ({ name: `${titled(run)}, seed ${run.seed}`, x: run.held_out.at, y: run.held_out.worst, ...style(run), weight, label: words });
+    const line = (run, weight, words) => ({ name: `${run.label}, seed ${run.seed}`, x: run.held_out.at, y: run.held_out.worst, ...style(run), weight, label: words });
     const spec = (runs, weight, labelled) => {
       const lines = runs.filter((run) => run.held_out.at.length).map((run) => line(run, weight, labelled(run)));
       return lines.length ? { ...SUCCESS, ...axis, lines, words: (x) => [`after ${plural(x, "window")}`, ...lines.flatMap((each) => { const i = each.x.indexOf(x); return i < 0 ? [] : [`${each.name}: ${percent(each.y[i])}`]; })] } : null;
     };
-    const firstOf = (run) => told.runs.find((other) => titled(other) === titled(run) && other.held_out.at.length) === run;
-    this.together.draw(spec(told.runs, 1.9, (run) => firstOf(run) && labels.length <= 12 ? titled(run) : null), told.runs.some((run) => run.held_out.at.length) ? "" : "None of these runs has a held-out evaluation yet.", `${labels.join(", ")}, ${plural(told.runs.length, "run")}`);
-    this.showSeeds(told, spec, titled);
+    const firstOf = (run) => told.runs.find((other) => other.label === run.label && other.held_out.at.length) === run;
+    this.together.draw(spec(told.runs, 1.9, (run) => firstOf(run) && labels.length <= 12 ? run.label : null), told.runs.some((run) => run.held_out.at.length) ? "" : "None of these runs has a held-out evaluation yet.", `${labels.join(", ")}, ${plural(told.runs.length, "run")}`);
+    this.showSeeds(told, spec);
     this.showPairs(told);
     this.stamps = stamps;
   }
 
-  showSeeds(told, spec, titled) {
+  showSeeds(told, spec) {
     const seeds = [...new Set(told.runs.map((run) => run.seed))].sort((p, q) => p - q);
     this.seedCard.hidden = seeds.length < 2;
     reconcile(this.seeds, seeds, (seed) => seed, (seed) => {
@@ -63,7 +63,7 @@ export class Compare {
     });
     for (const seed of seeds) {
       const runs = told.runs.filter((run) => run.seed === seed);
-      this.charts.get(seed).draw(spec(runs, 2, titled), runs.some((run) => run.held_out.at.length) ? "" : "Not evaluated yet.", runs.map((run) => `${titled(run)} ${percent(run.held_out.worst.at(-1))}`).join(", "));
+      this.charts.get(seed).draw(spec(runs, 2, (run) => run.label), runs.some((run) => run.held_out.at.length) ? "" : "Not evaluated yet.", runs.map((run) => `${run.label} ${percent(run.held_out.worst.at(-1))}`).join(", "));
     }
   }
 

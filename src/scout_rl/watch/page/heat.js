@@ -12,19 +12,21 @@ export class Columns { // what the server has sent of a run, column by column
 
   async update() {
     let told = await get(`runs/${this.id}/heat?columns=${COLUMNS}&since=${this.width ? this.windows : 0}`);
-    const fits = told.width === this.width && told.contexts === this.contexts && told.first === this.first && told.column <= this.cols && told.windows >= this.windows;
+    const fits = told.generation === this.generation && told.width === this.width && told.contexts === this.contexts && told.first === this.first && told.column <= this.cols && told.windows >= this.windows;
     if (!fits && told.column) told = await get(`runs/${this.id}/heat?columns=${COLUMNS}`);
     const arrays = await unpack(told), cols = told.column + told.columns;
     for (const name of GRIDS) {
       if (!arrays[name]) { delete this.grids[name]; continue; }
-      const whole = new Uint8Array(cols * told.contexts);
-      if (told.column && this.grids[name]) whole.set(this.grids[name].subarray(0, told.column * told.contexts));
+      const kept = told.column && this.grids[name] ? this.grids[name].subarray(0, told.column * told.contexts) : [];
+      const Wider = kept.BYTES_PER_ELEMENT > arrays[name].BYTES_PER_ELEMENT ? kept.constructor : arrays[name].constructor;
+      const whole = new Wider(cols * told.contexts);
+      whole.set(kept);
       whole.set(arrays[name], told.column * told.contexts);
       this.grids[name] = whole;
     }
     this.far = means(this.grids, cols, told.contexts);
-    const { windows, first, contexts, levels, width, groups, words = [] } = told, { group, now, moved, status } = arrays;
-    Object.assign(this, { windows, first, contexts, levels, width, groups, words, cols, group, now, moved, status });
+    const { generation, windows, first, contexts, levels, width, groups, words = [] } = told, { group, now, moved, status } = arrays;
+    Object.assign(this, { generation, windows, first, contexts, levels, width, groups, words, cols, group, now, moved, status });
   }
 
   end(column) { return Math.min(this.first + (column + 1) * this.width, this.windows); } // windows closed after a column

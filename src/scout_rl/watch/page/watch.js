@@ -16,7 +16,7 @@ let view = null, address = null, updating = null, again = false;
 class Route { // #/run/ID/context/3?sort=frontier
   constructor(hash) {
     const [path, options] = hash.replace(/^#\/?/, "").split("?");
-    this.parts = path.split("/").map(decodeURIComponent);
+    this.parts = path.split("/").map(decoded);
     this.options = new URLSearchParams(options || "");
   }
 
@@ -28,11 +28,15 @@ class Route { // #/run/ID/context/3?sort=frontier
   }
 }
 
+function decoded(part) { // a part that is no encoded text stays as it is
+  try { return decodeURIComponent(part); } catch { return part; }
+}
+
 function make(route) {
   const [kind, id, part, which] = route.parts;
   if (kind === "run" && part === "context") return new ContextView(route, id, Number(which));
   if (kind === "run") return new RunView(route, id);
-  if (kind === "compare") return new Compare(route, id.split(",").filter(Boolean));
+  if (kind === "compare") return new Compare(route, (id || "").split(",").filter(Boolean));
   if (kind === "campaign") return new Campaign(route, id);
   return new Overview(route);
 }
