@@ -27,3 +27,4 @@ def test_isaac(tmp_path, monkeypatch, capsys):
     in_order("trainer-isaac.md", printed)
     assert names["records"].windows > 0
     assert (tmp_path / "runs/isaac/windows.jsonl").exists()
+    assert {path.name for path in (tmp_path / "runs/isaac-saved").iterdir()} == {"device.npz", "records.npz"}

@@ -9,6 +9,7 @@ import dataclasses
 import itertools
 import json
 import subprocess
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -94,7 +95,8 @@ class Episode(Batch):
 
     def reset(self, rng):
         state = self.env.reset(rng)
-        state.info.update(steps=jnp.zeros(len(rng)), sums={name: jnp.zeros(len(rng)) for name in state.metrics})
+        nothing = jnp.zeros(len(rng))
+        state.info.update(steps=nothing, truncation=nothing, sums=dict.fromkeys(state.metrics, nothing))
         return state
 
     def step(self, state, action):
@@ -103,6 +105,7 @@ class Episode(Batch):
         for name in state.metrics:
             state.info["sums"][name] += state.metrics[name]
         state.info["steps"] = steps
+        state.info["truncation"] = jnp.where(steps >= self.length, 1 - state.done, 0.0)
         return state.replace(done=jnp.where(steps >= self.length, 1.0, state.done))
 
 
@@ -119,8 +122,14 @@ def ladder(contexts=CONTEXTS, levels=LEVELS):
     return at(jnp.arange(contexts), jnp.arange(levels), jax.random.PRNGKey(7))
 
 
-def make(success="success", **options):
-    return BraxCurriculum(RULE, ladder(), success, library_wrap=library_wrap, **{"window": 8, **options})
+def make(success="success", rule=RULE, **options):
+    return BraxCurriculum(rule, ladder(), success, library_wrap=library_wrap, **{"window": 8, **options})
+
+
+def make_evaluation(curriculum, length=LIMIT, repeat=1):
+    """As Brax's trainers: the training environment is wrapped and reset, then that of evaluation is wrapped."""
+    jax.eval_shape(curriculum.wrap(Walk(), length, repeat).reset, keys())
+    return curriculum.wrap(Walk(), length, repeat)
 
 
 def keys(n=ENVS, seed=0):
@@ -262,15 +271,18 @@ def test_a_saved_training_goes_on_in_another(tmp_path):
     assert len((tmp_path / "log/windows.jsonl").read_text().splitlines()) == other.drain().windows
     with pytest.raises(Refusal, match="load comes before"):
         other.load(tmp_path / "saved")
+    with pytest.raises(Refusal, match=r"log has no device.npz: name the folder that was given to save"):
+        make().load(tmp_path / "log")
+    (tmp_path / "saved/records.npz").unlink()
+    with pytest.raises(Refusal, match=r"saved has no records.npz: that training had no log_dir"):
+        make(log_dir=tmp_path / "more").load(tmp_path / "saved")
     third = make(log_dir=tmp_path / "log", seed=3)
     with pytest.raises(Refusal, match="already holds windows"):
         jax.jit(third.wrap(Walk(), LIMIT, 1).reset)(keys())
 
 
 def test_evaluation_plays_the_contexts_in_turn_from_the_target_start():
-    curriculum = make()
-    curriculum.wrap(Walk(), LIMIT, 1)
-    env = curriculum.wrap(Walk(), LIMIT, 1)
+    env = make_evaluation(make())
     state = jax.jit(env.reset)(keys(7))
     assert state.info["goal"].tolist() == [0, 1, 2, 0, 1, 2, 0]
     assert not np.asarray(state.pipeline_state["x"]).any()
@@ -283,8 +295,85 @@ def test_evaluation_plays_the_contexts_in_turn_from_the_target_start():
     assert (once[[0, 1]] == 0).all()
     assert (once[[2, 3, 5, 6]] == 1).all(), "a success counts once, however many steps it lasts"
     assert state.info["goal"].tolist() == [0, 1, 2, 0, 1, 2, 0], "a context stays in its place"
-    with pytest.raises(Refusal, match="before the training has begun"):
+
+
+@pytest.mark.parametrize("repeat", [1, 2, 3])
+def test_a_success_counts_whichever_repetition_of_an_action_it_is_in(repeat):
+    """At a pace of 1 the walk is at 4 once: the second of two repetitions, the first of three, and it goes on."""
+    env = make_evaluation(make(lambda state: jnp.abs(state.pipeline_state["x"] - 4) < 0.5), 6, repeat)
+    state, step, won = jax.jit(env.reset)(keys()), jax.jit(env.step), []
+    for _ in range(6 // repeat):  # nobody moves
+        state = step(state, jnp.zeros((ENVS, 1)))
+        assert not np.asarray(state.metrics[METRIC]).any()
+    for _ in range(12 // repeat):
+        state = step(state, jnp.ones((ENVS, 1)))
+        won.append(np.asarray(state.metrics[METRIC]))
+    assert np.sum(won, 0).tolist() == [2.0] * ENVS, "one per episode"
+    assert won[-(-4 // repeat) - 1].all()
+
+
+def test_what_the_episode_wrapper_says_of_the_last_repetition_is_not_read_in_the_next_episode():
+    env = make_evaluation(make(lambda state: state.info["truncation"]), 6, 2)
+    for state in played(env, jax.jit(env.reset)(keys()), 9, strength=0):
+        assert (np.asarray(state.metrics[METRIC]) == np.asarray(state.done)).all()
+    assert np.asarray(state.done).all()
+
+
+def test_a_training_that_failed_before_it_began_can_be_tried_again():
+    curriculum = make()
+    env = curriculum.wrap(Walk(), LIMIT, 1)
+    with pytest.raises(Refusal, match="2 devices would have 2 curricula"):
+        jax.vmap(env.reset, axis_name="i")(keys(4).reshape(2, 2, 2))
+    with pytest.raises(Refusal, match="no state before the training has begun"):
         curriculum.frontier  # noqa: B018
+    again = curriculum.wrap(Walk(), LIMIT, 1)
+    with pytest.raises(Refusal, match="another environment was wrapped before this one's first reset"):
+        env.reset(keys())
+    state = jax.jit(again.reset)(keys())
+    assert (state.info[INFO].cells.level == curriculum.state.level).all()
+    played(again, state, 30)
+    assert int(curriculum.state.rule.statistics.window) > 1
+    evaluation = curriculum.wrap(Walk(), LIMIT, 1)
+    assert not np.asarray(evaluation.reset(keys()).info[INFO].cells.level).any()
+    with pytest.raises(Refusal, match="has served one training"):
+        curriculum.wrap(Walk(), LIMIT, 1)
+
+
+def test_a_training_on_the_environment_of_evaluation_is_refused():
+    """The first training failed after its reset; the second one's first environment is taken for evaluation's."""
+    env = make_evaluation(make())
+    sentence = "evaluation's environment is trained on, after a training that failed: make another curriculum"
+    for function, arguments in ((env.reset, (keys(),)), (env.step, (env.reset(keys()), jnp.ones((ENVS, 1))))):
+        with pytest.raises(Refusal, match=sentence):
+            jax.vmap(function, axis_name="i")(*jax.tree.map(lambda leaf: leaf[None], arguments))
+
+
+def test_labels_reach_the_device_and_the_records(tmp_path):
+    options = {"log_dir": tmp_path / "log", "oracle_group": ["a", "b", "a"]}
+    curriculum = make(rule=rules.GroupFrontier(n_min=3), **options)
+    env = curriculum.wrap(Walk(), LIMIT, 1)
+    state = played(env, jax.jit(env.reset)(keys()), 30)[-1]
+    assert state.info[INFO].cells.rule.group.tolist() == [0, 1, 0]
+    assert curriculum.drain().state.group.tolist() == [0, 1, 0]
+    curriculum.save(tmp_path / "saved")
+    other = make(rule=rules.GroupFrontier(n_min=3), **{**options, "oracle_group": ["a", "a", "b"]})
+    other.load(tmp_path / "saved")
+    with pytest.raises(Refusal, match="oracle_group"):
+        other.wrap(Walk(), LIMIT, 1).reset(keys())
+
+
+def test_episodes_that_did_not_count_are_named_once(tmp_path):
+    """One outcome per window, one window per call: more end."""
+    curriculum = make(rule=rules.Random(), window=1, log_dir=tmp_path)
+    env = curriculum.wrap(Walk(), LIMIT, 1)
+    played(env, jax.jit(env.reset)(keys()), 100)
+    missing = int(curriculum.state.uncounted)
+    assert missing > 5
+    with pytest.warns(UserWarning, match=f"^{missing} episodes were played but not counted.* window= .*close_every="):
+        curriculum.drain()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        curriculum.drain()
 
 
 def wrong(change):
@@ -312,13 +401,22 @@ def test_more_refusals():
     curriculum = make()
     with pytest.raises(Refusal, match="no log_dir"):
         curriculum.drain()
-    curriculum.wrap(Walk(), LIMIT, 1)
-    curriculum.wrap(Walk(), LIMIT, 1)
-    with pytest.raises(Refusal, match="has served one training"):
-        curriculum.wrap(Walk(), LIMIT, 1)
+    with pytest.raises(Refusal, match="nothing to save before the training has begun"):
+        curriculum.save("saved")
+    with pytest.raises(Refusal, match="no records before the training has begun"):
+        make(log_dir="log").drain()
+    with pytest.raises(Refusal, match="inside of library_wrap's autoreset is Batch, but must be the episode wrapper"):
+        BraxCurriculum(RULE, ladder(), "success", library_wrap=lambda env, **_: AutoReset(Batch(env))).wrap(
+            Walk(), LIMIT, 2
+        )
+
+
+def test_several_devices_are_refused_though_the_reset_does_not_know_of_them():
+    """SAC resets without a name for the axis of devices, and steps with it."""
     env = make().wrap(Walk(), LIMIT, 1)
+    state = jax.vmap(env.reset)(keys(4).reshape(2, 2, 2))
     with pytest.raises(Refusal, match="2 devices would have 2 curricula"):
-        jax.vmap(env.reset, axis_name="i")(keys(4).reshape(2, 2, 2))
+        jax.vmap(env.step, axis_name="i")(state, jnp.ones((2, 2, 1)))
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ With mjlab itself: `test_mjlab_itself` (slow, in the environment that ``make mjl
 from __future__ import annotations
 
 import copy
+import functools
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from scout_rl import rules  # noqa: E402
+from scout_rl.curriculum import snapshot  # noqa: E402
 from scout_rl.files.refusal import Refusal  # noqa: E402
 from scout_rl.integrations.device import TorchCurriculum  # noqa: E402
 from scout_rl.integrations.isaac import IsaacCurriculum, of, scout_curriculum, scout_reset, target_reset  # noqa: E402
@@ -111,9 +113,9 @@ def ladder():
     return {"articulation": {"cart": parts}}
 
 
-def make(env, success="success", rungs=None, **options):
+def make(env, success="success", rungs=None, rule=None, **options):
     options = {"window": 4, "close_every": 1, **options}
-    return IsaacCurriculum(env, rules.Ability(), rungs or ladder(), success, **options)
+    return IsaacCurriculum(env, rule or rules.Ability(), rungs or ladder(), success, **options)
 
 
 @pytest.mark.parametrize("scene", [Scene, IsaacScene])
@@ -164,6 +166,81 @@ def test_resets_by_hand_count_for_nothing():
     env.reset()
     assert all(torch.equal(a, b) for a, b in zip(cells, of(env).device.cells, strict=True)), "the same cells again"
     assert not of(env).device.state.queue.code.any()
+
+
+def test_an_episode_that_was_cut_has_its_whole_time_again():
+    """Environment 0 is cut after four of its five steps, plays its cell again, and succeeds at the fourth."""
+    env = Env(lambda env: make(env, rule=rules.Random(), window=1000))
+    others = torch.arange(ENVS) > 0  # they succeed at every step, so the term is called at every step
+
+    def steps(n):
+        for _ in range(n):
+            env.scene["cart"].joint[:, 0] = torch.where(others, 10.0, -1.0)
+            env.step(torch.zeros(ENVS))
+
+    env.reset()
+    steps(4)
+    env.reset()
+    steps(3)
+    env.scene["cart"].joint[:, 0] = 10.0
+    env.step(torch.zeros(ENVS))
+    first = int(of(env).device.state.queue.code[0])
+    assert first > 0, "it had the first place"
+    assert (first - 1) % 2 == 1, "its success counts"
+
+
+def test_a_training_s_function_makes_the_environment_of_evaluation_too(tmp_path):
+    """Only a training opens its log_dir."""
+    maker = functools.partial(make, log_dir=tmp_path)
+    train(Env(maker), 40)
+    target = Env(maker, target=True)
+    target.reset()
+    assert target.scene["cart"].joint[:, 0].tolist() == [0.0] * ENVS
+    with pytest.raises(Refusal, match="no records before the training has begun"):
+        of(target).drain()
+    with pytest.raises(Refusal, match="already holds windows"):
+        Env(maker).reset()
+
+
+def train(env, steps, seed=0):
+    """Some steps with random actions; the windows so far."""
+    env.reset()
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(steps):
+        env.step(4 * torch.rand(ENVS, generator=generator))
+    return of(env).drain().windows
+
+
+def test_a_saved_training_goes_on_in_another(tmp_path):
+    def resumed(env):
+        curriculum = make(env, log_dir=tmp_path / "log")
+        curriculum.load(tmp_path / "saved")
+        return curriculum
+
+    one = Env(lambda env: make(env, log_dir=tmp_path / "log"))
+    windows = train(one, 40)
+    of(one).save(tmp_path / "saved")
+    train(one, 10)  # lost with the process: not in the save
+    other = Env(resumed)
+    other.reset()
+    saved = TorchCurriculum(
+        rules.Ability(), CONTEXTS, LEVELS, environments=ENVS, longest=LIMIT, window=4, close_every=1, device="cpu"
+    )
+    saved.load_state_dict(snapshot.load(tmp_path / "saved/device.npz"))
+    assert torch.equal(of(other).context, saved.cells.context)
+    assert torch.equal(other.scene["cart"].joint[:, 0], 2.5 * saved.cells.level)
+    assert of(other).drain().windows == windows > 3
+    more = train(other, 40, seed=1)
+    assert more > windows + 3
+    assert len((tmp_path / "log/windows.jsonl").read_text().splitlines()) == more
+    with pytest.raises(Refusal, match="load comes before"):
+        of(other).load(tmp_path / "saved")
+
+
+def test_labels_reach_the_device_and_the_records(tmp_path):
+    env = Env(lambda env: make(env, rule=rules.GroupFrontier(), oracle_group=[0, 1, 0], log_dir=tmp_path))
+    assert train(env, 40) > 3
+    assert of(env).state.rule.group.tolist() == of(env).drain().state.group.tolist() == [0, 1, 0]
 
 
 def test_evaluation_plays_the_contexts_in_turn_from_the_target_start():

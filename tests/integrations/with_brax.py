@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import json
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from brax.envs.base import PipelineEnv, State
+from brax.envs.base import Env, PipelineEnv, State
 from brax.io import mjcf
 from brax.training.agents.ppo import train as ppo
 
@@ -100,6 +102,49 @@ def test_resets_between_evaluations_do_not_forget_the_curriculum():
     )  # fmt: skip
     assert windows[0] == 0 < windows[1] < windows[2]
     assert int(curriculum.state.rule.statistics.window) > 40_000 / 50 / 16 / 2
+
+
+class Blink(Env):
+    """The third step of an episode succeeds, and it goes on."""
+
+    observation_size, action_size, backend = 1, 1, "none"
+
+    def reset(self, rng):
+        zero = jnp.zeros(())
+        return State(zero, zero[None], zero, zero, {"success": zero}, {})
+
+    def step(self, state, action):
+        steps = state.pipeline_state + 1
+        success = (steps == 3).astype(jnp.float32)
+        state.metrics.update(success=success)
+        return state.replace(pipeline_state=steps, obs=steps[None], reward=success)
+
+
+@pytest.mark.parametrize("repeat", [1, 2, 4])
+def test_a_success_counts_whichever_repetition_of_an_action_it_is_in(repeat, tmp_path):
+    ladder = jax.vmap(jax.vmap(Blink().reset))(jax.random.split(jax.random.PRNGKey(0), (2, 2)))
+    curriculum = BraxCurriculum(rules.Random(), ladder, "success", window=4, log_dir=tmp_path)
+    wrapped = curriculum.wrap(Blink(), 8, repeat)
+    state, step = jax.jit(wrapped.reset)(jax.random.split(jax.random.PRNGKey(0), 4)), jax.jit(wrapped.step)
+    for _ in range(16 // repeat):
+        state = step(state, jnp.zeros((4, 1)))
+    assert curriculum.drain().windows == 2
+    rows = [json.loads(line) for line in (tmp_path / "windows.jsonl").read_text().splitlines()]
+    assert [row["success"] for row in rows] == [[1] * 4] * 2
+
+
+def test_a_curriculum_whose_training_failed_after_its_reset_trains_no_environment_of_evaluation():
+    module = pendulum()
+    env = module.Pendulum()
+    curriculum = BraxCurriculum(rules.Aced(), module.make_ladder(env), "success", window=16)
+    train = functools.partial(
+        ppo.train, environment=env, wrap_env_fn=curriculum.wrap, num_timesteps=1000, num_envs=16, episode_length=20,
+        unroll_length=10, batch_size=16, num_minibatches=1,
+    )  # fmt: skip
+    with pytest.raises(TypeError):
+        train(network_factory=None)
+    with pytest.raises(ValueError, match="evaluation's environment is trained on, after a training that failed"):
+        train()
 
 
 def test_playground_s_own_wrapping_and_states():

@@ -158,7 +158,7 @@ def check_records(records: RecordWriter, windows: int) -> None:
     if records.windows > windows:
         raise Refusal(
             f"log_dir {records.folder} already holds windows up to {records.windows - 1}; continue them with "
-            f"load_state_dict, or choose an empty folder"
+            f"load_state_dict (or load), or choose an empty folder"
         )
     raise Refusal(
         f"log_dir {records.folder} stops at window {records.windows - 1}, but the curriculum is at {windows}: "

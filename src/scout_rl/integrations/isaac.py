@@ -22,14 +22,17 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from scout_rl.curriculum import Curriculum
+from numpy.typing import ArrayLike
+
+from scout_rl.curriculum import Curriculum, snapshot
 from scout_rl.files.extras import naming_extras
+from scout_rl.integrations.device.training import DEVICE, Training
 from scout_rl.rules.rule import Rule, require
 
 with naming_extras("scout_rl.integrations.isaac", "torch"):
     import torch
 
-    from scout_rl.integrations.device import TorchCurriculum
+    from scout_rl.integrations.device import State, TorchCurriculum
 
 ATTRIBUTE = "scout"
 """Where an environment keeps its curriculum: ``env.unwrapped.scout``."""
@@ -37,11 +40,13 @@ ATTRIBUTE = "scout"
 Make = Callable[[Any], "IsaacCurriculum"]
 
 
-class IsaacCurriculum:
+class IsaacCurriculum(Training):
     """The curriculum of one vectorised environment.
 
     ``success`` is the name of a termination term, or a function of the environment that returns ``[environments]``; it
-    is read at an episode's last step. Other arguments go to `TorchCurriculum`.
+    is read at an episode's last step. ``log_dir`` is opened at the training's first reset, so an environment for
+    evaluation may come from the same function. ``sizes`` go to `TorchCurriculum`. Its ``longest`` is in steps of the
+    environment here, and ``close_every`` in calls of the curriculum term: steps at which an episode ends.
     """
 
     def __init__(
@@ -54,12 +59,14 @@ class IsaacCurriculum:
         seed: int = 0,
         log_dir: str | os.PathLike[str] | None = None,
         name: str | None = None,
+        oracle_group: ArrayLike | None = None,
         **sizes: int,
     ) -> None:
         self.ladder = _mapped(ladder, lambda leaf: torch.as_tensor(leaf, device=env.device))
         shapes = {tuple(leaf.shape[:2]) for leaf in _leaves(self.ladder)}
         require(len(shapes) == 1, f"the ladder's tensors must all begin with [contexts, levels], not {sorted(shapes)}")
-        ((self.n_contexts, self.n_levels),) = shapes
+        (shape,) = shapes
+        super().__init__(rule, *shape, seed=seed, log_dir=log_dir, name=name, oracle_group=oracle_group)
         for kind, entities in self.ladder.items():
             require(kind in ("articulation", "rigid_object"), f"the ladder has {kind!r}: articulation or rigid_object")
             for entity in entities:
@@ -70,14 +77,9 @@ class IsaacCurriculum:
         ok = callable(success) or success in terms
         require(ok, f"no termination term is called {success!r}; there are {terms}")
         self.success = success
-        shape = self.n_contexts, self.n_levels
         sizes = {"environments": env.num_envs, "longest": int(env.max_episode_length), **sizes}
-        self.device = TorchCurriculum(rule, *shape, device=env.device, seed=seed, **sizes)
-        self.records: Curriculum | None = None
-        if log_dir is not None:
-            window = self.device.episodes.window
-            self.records = Curriculum(rule, *shape, seed=seed, window=window, log_dir=log_dir, name=name)
-            self.records.assign(0)  # refuses a folder that holds another run
+        device: dict[str, Any] = {"device": env.device, "seed": seed, "oracle_group": oracle_group, **sizes}
+        self.device = TorchCurriculum(rule, *shape, **device)
 
     @property
     def context(self) -> Any:
@@ -85,22 +87,31 @@ class IsaacCurriculum:
         return self.device.cells.context
 
     @property
-    def frontier(self) -> Any:
-        """The frontier of every context, a tensor; None for rules without one."""
-        return self.device.frontier
+    def state(self) -> State:
+        """The device's state, on the device."""
+        return self.device.state
+
+    def load(self, folder: str | os.PathLike[str]) -> None:
+        """Go on where another training was saved. Call it in ``make``; the training needs as many environments."""
+        super().load(folder)
+        self.device.load_state_dict(snapshot.load(os.path.join(folder, DEVICE)))
 
     def report(self, env: Any) -> None:
         """Take the outcomes of the episodes that have just ended; an episode that was cut is played again."""
+        if not self._begun:
+            self._begin(self.device.episodes.window)
         ended = env.termination_manager.dones & (env.episode_length_buf > 0)
         success = self.success(env) if callable(self.success) else env.termination_manager.get_term(self.success)
+        # The environment's clock, not the number of calls: it knows of cut episodes.
+        age = env.episode_length_buf.to(self.state.age.dtype) - 1
+        self.device.state = self.state._replace(age=age)
         self.device.step(ended, success)
 
-    def drain(self) -> Curriculum:
-        """Write the closed windows into ``log_dir``; return the host's curriculum. This waits for the device."""
-        require(self.records is not None, "there are no records to drain: this curriculum has no log_dir")
-        assert self.records is not None
-        self.device.drain(self.records)
-        return self.records
+    def _hand_over(self, records: Curriculum) -> None:
+        self.device.drain(records)
+
+    def _state_dict(self) -> dict[str, Any]:
+        return self.device.state_dict()
 
     def restore(self, env: Any, env_ids: Any, context: Any, level: Any) -> None:
         """Put these environments at the starts of the cells."""

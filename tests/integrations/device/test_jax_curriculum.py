@@ -1,5 +1,7 @@
 """The JAX device curriculum against `Curriculum.record`, its bias, its saves and its records."""
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -240,6 +242,21 @@ def test_drained_windows_are_the_records_of_any_training(tmp_path):
     for command in (["picture", "run"], ["diagnose", "run"], ["report", "run", "--out", "page"]):
         folders = [str(tmp_path / word) if word in ("run", "page") else word for word in command]
         assert cli.main(folders) == 0, command
+
+
+def test_episodes_that_did_not_count_are_named_once():
+    curriculum, simulator = made("scout", queue=10), Simulator()
+    records = Curriculum(small("scout"), CONTEXTS, LEVELS, window=10)
+    state = curriculum.init(jax.random.key(0))
+    simulator.reset(np.ones(ENVIRONMENTS, bool), np.asarray(state.level))
+    state, _ = play(curriculum, state, simulator, 60)
+    missing = int(state.uncounted)
+    assert missing > 0
+    with pytest.warns(UserWarning, match=f"^{missing} episodes were played but not counted.* window= or queue="):
+        state = curriculum.drain(state, records)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        curriculum.drain(state, records)
 
 
 def test_windows_that_nobody_drained_are_named_and_the_records_stay_true(tmp_path):

@@ -1,6 +1,7 @@
 """The torch device curriculum against `Curriculum.record`, its transfers, its saves and its records."""
 
 import contextlib
+import warnings
 
 import numpy as np
 import pytest
@@ -126,6 +127,50 @@ def test_drained_windows_are_records(tmp_path):
     read = read_records(tmp_path)
     assert len(read.windows) == int(curriculum.state.rule.statistics.window) > 8
     np.testing.assert_array_equal(read.frontier[-1], curriculum.frontier.numpy())
+
+
+@pytest.mark.parametrize(
+    ("environments", "longest", "window"), [(256, 200, 0), (16, 1000, 0), (64, 400, 64), (64, 40, 500)]
+)
+def test_by_default_windows_keep_up_where_episodes_last_an_eighth_of_the_limit(environments, longest, window):
+    curriculum = TorchCurriculum(
+        rules.Random(), 5, 3, environments=environments, longest=longest, window=window, device="cpu"
+    )
+    length, window = longest // 8, curriculum.episodes.window
+    age, ended = torch.arange(environments) % length, 0
+    for _ in range(20 * length):
+        age = age + 1
+        done = age >= length
+        ended += int(done.sum())
+        curriculum.step(done, done)
+        age[done] = 0
+    counted = int(curriculum.state.rule.statistics.window) * window
+    assert int(curriculum.state.uncounted) == 0
+    assert ended - counted < 2 * max(window, environments), "no backlog"
+
+
+def test_episodes_that_did_not_count_are_named_once():
+    """One warning per drain in which the count grew, also where the log overflowed."""
+    curriculum = made("scout", queue=10, log=1)
+    records = Curriculum(small("scout"), CONTEXTS, LEVELS, window=10, oracle_group=groups(CONTEXTS))
+    simulator, before = started(curriculum), 0
+    for _ in range(2):
+        play(curriculum, simulator, 6)
+        missing = int(curriculum.state.uncounted) - before
+        before += missing
+        assert missing > 0
+        with pytest.warns(UserWarning, match=f"^{missing} episodes were played but not counted.* close_every="):
+            curriculum.drain(records)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        curriculum.drain(records)
+
+
+def test_records_with_other_labels_are_refused():
+    curriculum = made("group-frontier")
+    other = Curriculum(small("group-frontier"), CONTEXTS, LEVELS, window=10, oracle_group=groups(CONTEXTS)[::-1])
+    with pytest.raises(ValueError, match="records has other groups than this curriculum: give both one oracle_group"):
+        curriculum.drain(other)
 
 
 def test_wrong_calls_are_refused():

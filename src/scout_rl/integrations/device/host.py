@@ -1,10 +1,11 @@
-"""What a device curriculum does on the host: its records, and its state as plain arrays."""
+"""What a device curriculum does on the host: its checks, its records, and its state as plain arrays."""
 
 from __future__ import annotations
 
 import hashlib
 import warnings
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -13,8 +14,23 @@ from scout_rl.files.refusal import Refusal
 from scout_rl.integrations.device.episodes import Episodes
 from scout_rl.integrations.device.state import Outcome, State
 from scout_rl.rules.cells import Cells
+from scout_rl.rules.rule import require
 
 SIZES = ("n_contexts", "n_levels", "window", "environments", "longest", "queue", "log")
+_warned: WeakKeyDictionary[Curriculum, int] = WeakKeyDictionary()
+"""By records: the uncounted episodes that a warning has named. JAX's curriculum is pure and cannot remember them."""
+
+
+def check(episodes: Episodes, done: Any, success: Any, signal: Any) -> None:
+    """Refuse outcomes of another shape than one per environment, and a signal that is missing."""
+    expected = (episodes.environments,)
+    for name, value in {"done": done, "success": success, "signal": signal}.items():
+        shape = expected if value is None else tuple(np.shape(value))
+        require(shape == expected, f"{name} has shape {shape}, but must be {expected}: one per environment")
+    require(
+        signal is not None or not episodes.rule.needs_signal,
+        f"{episodes.rule.key} needs the learner's signal of every outcome; signal is missing",
+    )
 
 
 def drained(episodes: Episodes, state: State, records: Curriculum) -> bool:
@@ -26,6 +42,8 @@ def drained(episodes: Episodes, state: State, records: Curriculum) -> bool:
     about = [(c.rule, c.n_contexts, c.n_levels, c.window) for c in (episodes, records)]
     if about[0] != about[1]:
         raise Refusal(f"records is {records!r} with windows of {records.window}, but this curriculum has {about[0]}")
+    groups: list[Any] = [getattr(rule_state, "group", None) for rule_state in (state.rule, records.state)]
+    require(np.array_equal(*groups), "records has other groups than this curriculum: give both one oracle_group")
     logged, lost = int(state.logged), int(state.lost)
     first = int(state.rule.statistics.window) - lost - logged
     if records.windows != first and not (lost and records.windows == first + logged):
@@ -44,6 +62,19 @@ def drained(episodes: Episodes, state: State, records: Curriculum) -> bool:
             stacklevel=3,
         )
     return not lost
+
+
+def warn_uncounted(state: State, records: Curriculum) -> None:
+    """Warn where more episodes went uncounted since the last drain to these records."""
+    total, before = int(state.uncounted), _warned.get(records, 0)
+    _warned[records] = total
+    if total > before:
+        warnings.warn(
+            f"{total - before} episodes were played but not counted, because windows close more slowly than episodes "
+            "end: give a larger window= or queue=, or on torch a smaller close_every=",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def state_dict(episodes: Episodes, state: State) -> dict[str, Any]:

@@ -6,8 +6,6 @@ wait for the host. The copy is what users look at, drain and save.
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from scout_rl.files.extras import naming_extras
 from scout_rl.integrations.device import host
 from scout_rl.integrations.device.jax_curriculum import JaxCurriculum
 from scout_rl.integrations.device.state import State
+from scout_rl.integrations.device.training import DEVICE, Training
 from scout_rl.rules.cells import Array
 from scout_rl.rules.rule import Rule, require
 
@@ -26,68 +25,40 @@ with naming_extras("scout_rl.integrations.device"):
     from jax.experimental import io_callback
 
 
-class HostCopy:
+class HostCopy(Training):
     """The curriculum of one training. A subclass calls `begun` and `stepped` while the trainer traces its loop."""
 
-    def __init__(
-        self,
-        rule: Rule,
-        n_contexts: int,
-        n_levels: int,
-        *,
-        seed: int = 0,
-        window: int = 0,
-        log_dir: str | os.PathLike[str] | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.rule, self.n_contexts, self.n_levels = rule, n_contexts, n_levels
-        self._seed, self._window, self._log_dir, self._name = seed, window, log_dir, name
+    def __init__(self, rule: Rule, n_contexts: int, n_levels: int, *, window: int = 0, **options: Any) -> None:
+        super().__init__(rule, n_contexts, n_levels, **options)
+        self._window = window
         self._device: Any = None
-        self._records: Any = None
         self._newest: Any = None
         self._waiting: list[State] = []
-        self._loaded: Path | None = None
 
     @property
     def state(self) -> State:
         """The device's state after the last window that closed, as NumPy arrays."""
-        require(self._newest is not None, "there is no state before the training has begun")
+        require(self._begun, "there is no state before the training has begun")
         jax.effects_barrier()
         return self._newest  # type: ignore[no-any-return]
 
-    @property
-    def frontier(self) -> Array | None:
-        """The frontier of every context after the last window that closed; None for rules without one."""
-        return self.rule.frontier(self.state.rule)
-
-    def drain(self) -> Curriculum:
-        """Write the closed windows into ``log_dir``; return the host's curriculum, which has counted them."""
-        require(self._log_dir is not None, "there are no records to drain: this curriculum has no log_dir")
+    def _hand_over(self, records: Curriculum) -> None:
         newest = self.state
+        host.warn_uncounted(newest, records)
         arrived, self._waiting = self._waiting, []
         for state in sorted(arrived, key=lambda state: int(state.rule.statistics.window)):
-            host.drained(self._device, state, self._records)
-        assert self._records.windows == int(newest.rule.statistics.window), "a closed window has not come over"
-        return self._records  # type: ignore[no-any-return]
+            host.drained(self._device, state, records)
+        assert records.windows == int(newest.rule.statistics.window), "a closed window has not come over"
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Drain, and write to ``folder`` what `load` takes."""
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        if self._log_dir is not None:
-            self.drain().save(Path(folder) / "records.npz")
-        snapshot.save(host.state_dict(self._device, self.state), Path(folder) / "device.npz")
-
-    def load(self, folder: str | os.PathLike[str]) -> None:
-        """Begin the next training where another was saved; it needs as many environments."""
-        require(self._newest is None, "the training has begun: load comes before it")
-        self._loaded = Path(folder)
+    def _state_dict(self) -> dict[str, Any]:
+        return host.state_dict(self._device, self.state)
 
     # -- while the training is traced --------------------------------------------------------------------------------
 
     def begun(self, environments: int, longest: int) -> State:
         """The first state of a training; where a trainer resets all environments later, the newest one."""
-        if self._newest is None:
-            self._begin(environments, longest)
+        if not self._begun:
+            self._make(environments, longest)
         like = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(np.shape(leaf), leaf.dtype), self._newest)
         return io_callback(self._again, like)  # type: ignore[no-any-return]
 
@@ -100,22 +71,18 @@ class HostCopy:
 
         return self._device.step(state, done, success, logged=hand_over)  # type: ignore[no-any-return]
 
-    def _begin(self, environments: int, longest: int) -> None:
-        shape = self.n_contexts, self.n_levels
-        sizes = {"environments": environments, "longest": longest, "window": self._window}
-        self._device = JaxCurriculum(self.rule, *shape, log=1, **sizes)
-        if self._log_dir is not None:
-            about = {"window": self._device.window, "log_dir": self._log_dir, "name": self._name}
-            self._records = Curriculum(self.rule, *shape, seed=self._seed, **about)
-            if self._loaded is not None:
-                self._records.load(self._loaded / "records.npz")
-            self._records.assign(0)  # refuses a folder that holds another run
+    def _make(self, environments: int, longest: int) -> None:
+        sizes = {"environments": environments, "longest": longest, "window": self._window, "log": 1}
+        self._device = JaxCurriculum(
+            self.rule, self.n_contexts, self.n_levels, oracle_group=self._oracle_group, **sizes
+        )
         with jax.ensure_compile_time_eval():
             if self._loaded is not None:
-                first = self._device.load_state_dict(snapshot.load(self._loaded / "device.npz"))
+                first = self._device.load_state_dict(snapshot.load(self._loaded / DEVICE))
             else:
                 first = self._device.init(jax.random.key(self._seed))
             self._newest = jax.device_get(first)
+        self._begin(self._device.window)
 
     def _again(self) -> State:
         """The newest state; every environment begins the episode of its cell once more."""

@@ -12,7 +12,6 @@ from scout_rl.integrations.device import host
 from scout_rl.integrations.device.episodes import Episodes
 from scout_rl.integrations.device.state import State
 from scout_rl.rules.cells import Array
-from scout_rl.rules.rule import require
 
 with naming_extras("scout_rl.integrations.device"):
     import jax
@@ -53,18 +52,14 @@ class JaxCurriculum(Episodes):
         ``done``, ``success`` and ``signal`` are ``[environments]``, of any number type. ``logged`` is applied to the
         new state where windows wait in its log, and may empty it.
         """
-        for name, value in {"done": done, "success": success, "signal": signal}.items():
-            shape, expected = jnp.shape(value) if value is not None else None, (self.environments,)
-            require(shape in (None, expected), f"{name} has shape {shape}, but must be {expected}: one per environment")
-        require(
-            signal is not None or not self.rule.needs_signal,
-            f"{self.rule.key} needs the learner's signal of every outcome; signal is missing",
-        )
+        host.check(self, done, success, signal)
         return self.advanced(state, jnp.asarray(done) > 0, jnp.asarray(success) > 0, signal, self._uniform, logged)
 
     def drain(self, state: State, records: Curriculum) -> State:
         """Hand the closed windows to a host curriculum, which writes its records; call it outside of ``jit``."""
-        if not host.drained(self, jax.device_get(state), records):
+        fetched = jax.device_get(state)
+        host.warn_uncounted(fetched, records)
+        if not host.drained(self, fetched, records):
             return state
         return state._replace(logged=jnp.zeros_like(state.logged))
 

@@ -35,7 +35,9 @@ class TorchCurriculum:
 
     Whether a window is complete is known on the device alone. So the pass that closes one is computed every
     ``close_every`` calls, and takes effect where its episodes have all ended. It is the expensive part: about a
-    thousand small kernels. The default is an eighth of ``longest``.
+    thousand small kernels. With the default, windows keep up while episodes last an eighth of ``longest`` or more: that
+    is every ``longest / 32`` calls with the default window. Larger windows close less often. `drain` warns where
+    episodes went uncounted.
     """
 
     def __init__(
@@ -57,7 +59,7 @@ class TorchCurriculum:
         sizes = {"environments": environments, "longest": longest, "window": window, "queue": queue, "log": log}
         self.episodes = Episodes(rule, n_contexts, n_levels, **sizes, oracle_group=oracle_group)
         self.rule, self.device = rule, torch.device(device)
-        self.close_every = close_every or max(1, self.episodes.longest // 8)
+        self.close_every = close_every or _often_enough(self.episodes)
         require(self.close_every >= 1, f"close_every is {close_every}, but must be at least 1")
         self.calls = 0
         self.generator = torch.Generator(self.device).manual_seed(seed)
@@ -82,13 +84,7 @@ class TorchCurriculum:
 
         ``done``, ``success`` and ``signal`` are tensors ``[environments]`` on the curriculum's device.
         """
-        for name, value in {"done": done, "success": success, "signal": signal}.items():
-            shape, expected = None if value is None else tuple(value.shape), (self.episodes.environments,)
-            require(shape in (None, expected), f"{name} has shape {shape}, but must be {expected}: one per environment")
-        require(
-            signal is not None or not self.rule.needs_signal,
-            f"{self.rule.key} needs the learner's signal of every outcome; signal is missing",
-        )
+        host.check(self.episodes, done, success, signal)
         done = done > 0
         self.calls += 1
         state = self.episodes.taken(self.state, done, success > 0, signal)
@@ -99,7 +95,9 @@ class TorchCurriculum:
 
     def drain(self, records: Curriculum) -> None:
         """Hand the closed windows to a host curriculum, which writes its records. This waits for the device."""
-        if host.drained(self.episodes, self._arrays(self.state), records):
+        fetched = self._arrays(self.state)
+        host.warn_uncounted(fetched, records)
+        if host.drained(self.episodes, fetched, records):
             self.state = self.state._replace(logged=torch.zeros_like(self.state.logged))
 
     def state_dict(self) -> dict[str, Any]:
@@ -131,3 +129,9 @@ class TorchCurriculum:
         if isinstance(value, tuple):
             return type(value)(*map(self._arrays, value))
         return None if value is None else value.cpu().numpy()
+
+
+def _often_enough(episodes: Episodes) -> int:
+    """Calls in which a window's outcomes come in where episodes last an eighth of ``longest``; at most that eighth."""
+    share = min(1.0, episodes.window / episodes.environments)
+    return max(1, int(share * episodes.longest / 8))
