@@ -285,6 +285,26 @@ def test_a_method_of_an_object_is_out_of_reach_of_a_new_process(codec):
     assert verdict.check("new process").result == "skipped"
 
 
+class Steps:
+    size = 0.5
+
+    @classmethod
+    def make(cls):
+        env = planted.Walk()
+        env.action_space = gym.spaces.Discrete(2, start=int(cls.size))
+        return env
+
+
+class LargeSteps(Steps):
+    size = 4.0
+
+
+def test_an_inherited_class_method_makes_the_same_environment_in_a_new_process():
+    verdict = verify_codec(LargeSteps.make, planted.WalkCodec())
+    assert verdict.ok, str(verdict)
+    assert verdict.check("new process").result == "pass"
+
+
 def test_a_codec_that_holds_an_array_is_made_anew_only_where_that_is_certain():
     verdict = verify_codec(planted.Walk, HoldsAnArray())
     assert verdict.check("new process").result == "skipped", str(verdict)

@@ -142,11 +142,14 @@ def _reference(function: Any, what: str = "the function that makes the environme
     while isinstance(function, functools.partial):
         args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
         function = function.func
-    of_an_object = not isinstance(getattr(function, "__self__", None), type | types.ModuleType | None)
-    nowhere = getattr(function, "__module__", "__main__") == "__main__" or "<" in getattr(function, "__qualname__", "<")
+    owner = getattr(function, "__self__", None)
+    # A method of a class is named by the class that it was taken from, which may have inherited it.
+    named, method = (owner, f".{function.__name__}") if isinstance(owner, type) else (function, "")
+    of_an_object = not isinstance(owner, type | types.ModuleType | None)
+    nowhere = getattr(named, "__module__", "__main__") == "__main__" or "<" in getattr(named, "__qualname__", "<")
     if nowhere or of_an_object:
         return f"a new process cannot import {what}"
-    reference = {"name": class_name(function), "args": list(args), "kwargs": kwargs}
+    reference = {"name": class_name(named) + method, "args": list(args), "kwargs": kwargs}
     try:
         json.dumps(reference)
     except TypeError:

@@ -204,6 +204,7 @@ def test_ppo_solves_a_problem_with_a_known_answer(init):
         at_once.append(float(share))
     logits, value = state.learned.network(jax.vmap(simulator.observe)(Riddle(jnp.arange(3), jnp.zeros(3))))
     assert at_once[0] < 0.5
-    assert np.mean(at_once[-5:]) > 0.95
-    np.testing.assert_array_equal(np.argmax(logits, axis=1), [0, 1, 2])
+    # All states that there are, after the last update: the windows above are those that it was trained on.
+    right = np.diag(jax.nn.softmax(logits, axis=1))
+    assert (right > 0.9).all()
     np.testing.assert_allclose(value, 1, atol=0.15)
