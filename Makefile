@@ -11,7 +11,7 @@ test: setup lint
 	$(BIN)/python -m pytest
 
 test-all: setup lint .venv/.ray
-	$(BIN)/python -m pytest -m 'slow or not slow'
+	$(BIN)/python -m pytest -m 'slow or not slow' --hypothesis-profile=new
 
 lint: setup
 	$(BIN)/ruff check .

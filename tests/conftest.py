@@ -7,8 +7,11 @@ import tempfile
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("shared machine")
+# `make test` has the same examples every time, so that one commit gives one answer; `make test-all` draws new ones.
+for profile, derandomize in (("same", True), ("new", False)):
+    patience = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+    settings.register_profile(profile, derandomize=derandomize, **patience)
+settings.load_profile("same")
 
 
 def pytest_configure(config):

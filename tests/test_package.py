@@ -80,8 +80,9 @@ def empty_environment(wheel):
     folder = wheel.parent
     venv.create(folder / "env", with_pip=True)
     executable = str(folder / "env" / "bin" / "python")
-    pip = [executable, "-m", "pip", "install", "-q", "-c", str(ROOT / "constraints.txt"), str(wheel)]
-    subprocess.run(pip, check=True, capture_output=True)
+    pip = [executable, "-m", "pip", "install", "-q", "--retries", "10", "-c", str(ROOT / "constraints.txt"), str(wheel)]
+    done = subprocess.run(pip, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     return executable
 
 
