@@ -24,6 +24,8 @@ CONTEXT, LEVEL, PREFIX = "scout_context", "scout_level", "scout_prefix"
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9)
 Split = Callable[[str], Sequence[str]]
 """Cuts a solution into pieces, which joined are the solution again."""
+APART = r"(?!\w|[.,]\d)"
+"""A pattern for where no word or number goes on."""
 
 
 def steps(solution: str) -> list[str]:
@@ -158,19 +160,22 @@ def _place(answer: str, text: str) -> re.Match[str] | None:
     answer = answer.strip()
     number = _number(answer)
     before = r"(?<!\w)(?<!\d[.,])" if answer[:1].isalnum() or (number and answer[0] == ".") else ""
-    after = r"(?!\w|[.,]\d)" if answer[-1:].isalnum() else ""
+    after = APART if answer[-1:].isalnum() and not number else ""
     return re.search(before + (number or re.escape(answer)) + after, text, re.IGNORECASE) if answer else None
 
 
 def _number(answer: str) -> str:
-    """A pattern for a number however it is written: 1538 as 1,538, 0.5 as .5, 3 as 3.0; empty if it is none."""
+    """A pattern for a number however it is written: 1538 as 1,538, 0.5 as .5, 3 as 3.0; empty if it is none.
+
+    A match ends where the value does, before a full stop or zeros that add nothing.
+    """
     parts = re.fullmatch(r"([+-]?)(\d[\d,]*)?(?:\.(\d+))?", answer)
     if not parts or not (parts[2] or parts[3]):
         return ""
     whole, fraction = (parts[2] or "").replace(",", "").lstrip("0"), (parts[3] or "").rstrip("0")
     zeros = "0*" if whole or fraction else "0+"
     grouped = zeros + re.sub(r"(?<=\d)(?=(?:\d{3})+$)", ",?", whole)
-    return re.escape(parts[1]) + grouped + (rf"\.{fraction}0*" if fraction else r"(?:\.0*)?")
+    return re.escape(parts[1]) + grouped + (rf"\.{fraction}(?=0*" if fraction else r"(?=(?:\.0*)?") + f"{APART})"
 
 
 def _continued(prompt: Any, prefix: str) -> Any:
