@@ -76,6 +76,10 @@ def test_an_answer_leaks_as_a_word_of_its_own(answer, leaks):
         ("yes", "eyes", False),
         ("x^2", "or X^2 ?", True),
         ("1,2", "(1, 2)", False),
+        ("1,2", "is (1,2)", True),
+        ("3,4", "is 3,4.", True),
+        ("3,4", "is 34", False),
+        ("12,345", "is 12345", True),
     ],
 )
 def test_an_answer_leaks_however_it_is_written(answer, text, leaks):

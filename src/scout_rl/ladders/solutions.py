@@ -169,7 +169,7 @@ def _number(answer: str) -> str:
 
     A match ends where the value does, before a full stop or zeros that add nothing.
     """
-    parts = re.fullmatch(r"([+-]?)(\d[\d,]*)?(?:\.(\d+))?", answer)
+    parts = re.fullmatch(r"([+-]?)(\d{1,3}(?:,\d{3})+|\d+)?(?:\.(\d+))?", answer)
     if not parts or not (parts[2] or parts[3]):
         return ""
     whole, fraction = (parts[2] or "").replace(",", "").lstrip("0"), (parts[3] or "").rstrip("0")
