@@ -74,6 +74,8 @@ def test_an_answer_leaks_as_a_word_of_its_own(answer, leaks):
         ("-4", "x is -4", True),
         ("Yes", "yes, so", True),
         ("yes", "eyes", False),
+        ("A", "a train", False),
+        ("A", "so (A).", True),
         ("x^2", "or X^2 ?", True),
         ("1,2", "(1, 2)", False),
         ("1,2", "is (1,2)", True),

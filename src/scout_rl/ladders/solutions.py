@@ -58,8 +58,9 @@ class SolutionLadder:
     says how much of them each level shows.
 
     No prefix may give the final answer away. ``answer`` names the column that holds it, and a prefix in which it
-    stands as a word of its own is refused, also in other case, or as 1,538 or 1538.0 for 1538. With ``leaks="cut"``
-    prefixes end before the piece with the answer. ``answer=None`` leaves this check out.
+    stands as a word of its own is refused, also in other case, or as 1,538 or 1538.0 for 1538. An answer of one letter
+    matches case: the choice A is not the article a. With ``leaks="cut"`` prefixes end before the piece with the answer.
+    ``answer=None`` leaves this check out.
     """
 
     def __init__(
@@ -161,7 +162,8 @@ def _place(answer: str, text: str) -> re.Match[str] | None:
     number = _number(answer)
     before = r"(?<!\w)(?<!\d[.,])" if answer[:1].isalnum() or (number and answer[0] == ".") else ""
     after = APART if answer[-1:].isalnum() and not number else ""
-    return re.search(before + (number or re.escape(answer)) + after, text, re.IGNORECASE) if answer else None
+    case = re.IGNORECASE if len(answer) > 1 else re.NOFLAG
+    return re.search(before + (number or re.escape(answer)) + after, text, case) if answer else None
 
 
 def _number(answer: str) -> str:
