@@ -134,6 +134,8 @@ def test_a_number_is_met_in_every_way_to_write_it(number, decimals):
         ([ROW, ROW | {"prompt": [{"role": "assistant", "content": "Hm"}]}], {"answer": None}, "that of row 1"),
         ([ROW | {"answer": "x"}, {"solution": "b\nc", "answer": "x"}], {}, "row 1 has no prompt"),
         ([ROW | {"answer": "x"}, ROW | {"answer": None}], {}, "row 1 has no answer: .*answer=None"),
+        ([ROW | {"answer": "x"}, ROW | {"answer": ""}], {}, "row 1 has no answer: .*answer=None"),
+        ([ROW | {"answer": "x"}, ROW | {"answer": " \n"}], {}, "row 1 has no answer: .*answer=None"),
         ([], {}, "at least one row"),
         (iter([ROW]), {}, "not a stream"),
     ],

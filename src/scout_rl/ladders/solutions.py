@@ -80,7 +80,7 @@ class SolutionLadder:
         self._check_columns(answer)
         self.n_contexts, self.n_levels = len(rows), len(self.shares)
         split = {"step": steps, "sentence": sentences}[by] if isinstance(by, str) else by
-        answers = itertools.repeat("") if answer is None else _column(rows, answer)
+        answers = itertools.repeat(None) if answer is None else map(_stripped, _column(rows, answer))
         self._length: NDArray[np.int32] = np.zeros((self.n_contexts, self.n_levels), np.int32)
         for context, (text, final) in enumerate(zip(_column(rows, solution), answers, strict=False)):
             self._length[context] = self._lengths(context, text, final, split, leaks)
@@ -113,28 +113,28 @@ class SolutionLadder:
                     f"prompts must end before the assistant's turn, but that of row {context} is empty or has one"
                 )
 
-    def _lengths(self, context: int, text: Any, final: Any, split: Split, leaks: str) -> NDArray[np.int64]:
+    def _lengths(self, context: int, text: Any, final: str | None, split: Split, leaks: str) -> NDArray[np.int64]:
         """How many characters of the solution each level shows."""
         if not isinstance(text, str) or not text.strip():
             raise Refusal(
                 f"row {context} has no solution (column {self._solution!r} holds {text!r}): a level shows a part of "
                 "the worked solution, so leave that prompt out"
             )
-        if final is None:
+        if final == "":
             raise Refusal(f"row {context} has no answer: leave it out, or say answer=None to let answers leak unseen")
         pieces = split(text)
         if "".join(pieces) != text:
             raise Refusal(f"by= cuts the solution of row {context} into pieces that joined are another text")
         ends = np.cumsum([0, *map(len, pieces)])
         shown: NDArray[np.int64] = ends[np.floor(self.shares * len(pieces) + 1e-9).astype(int)]
-        answer = _place(str(final), text)
+        answer = None if final is None else _place(final, text)
         if answer is None or shown[-1] < answer.end():
             return shown
         if leaks == "cut":
             return np.minimum(shown, int(ends[ends <= answer.start()][-1]))
         level = int(np.argmax(shown >= answer.end()))
         raise Refusal(
-            f"level {level} of row {context} shows the answer {str(final)!r}, in {text[: answer.end()][-30:]!r}: show "
+            f"level {level} of row {context} shows the answer {final!r}, in {text[: answer.end()][-30:]!r}: show "
             "less with shares=, or end prefixes before the answer with leaks='cut'"
         )
 
@@ -156,14 +156,17 @@ def _column(rows: Any, name: str) -> Iterator[Any]:
     return iter(rows[name]) if hasattr(rows, "column_names") else (row.get(name) for row in rows)
 
 
+def _stripped(answer: Any) -> str:
+    return "" if answer is None else str(answer).strip()
+
+
 def _place(answer: str, text: str) -> re.Match[str] | None:
     """Where the answer first stands as a word or number of its own: not 12 in 3.12, 12.5 or 112."""
-    answer = answer.strip()
     number = _number(answer)
     before = r"(?<!\w)(?<!\d[.,])" if answer[:1].isalnum() or (number and answer[0] == ".") else ""
     after = APART if answer[-1:].isalnum() and not number else ""
     case = re.IGNORECASE if len(answer) > 1 else re.NOFLAG
-    return re.search(before + (number or re.escape(answer)) + after, text, case) if answer else None
+    return re.search(before + (number or re.escape(answer)) + after, text, case)
 
 
 def _number(answer: str) -> str:
