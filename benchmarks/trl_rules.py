@@ -6,7 +6,7 @@ python -m benchmarks.trl_rules OUT --images docs/images
 python -m benchmarks.trl_rules OUT --size gpu --minutes 6 --seeds 40   # the second size
 python -m benchmarks.trl_rules OUT --rules ability ability-alike --seeds 43 44 45 46 --held-out 512 --name trl-alike
 
-Without --images the curves and their picture are written to OUT.
+The runs are kept in OUT/NAME. Without --images the curves and their picture are written to OUT.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -23,7 +25,7 @@ ALIKE = "ability-alike"
 COLOURS = {"ability": "C0", "scout": "C1", "adaback": "C2", "random": "C3", "target": "black", ALIKE: "C4"}
 
 
-def train(args: argparse.Namespace) -> None:
+def train(args: argparse.Namespace, out: Path) -> None:
     import torch
 
     from scout_rl.rules import Ability
@@ -35,31 +37,32 @@ def train(args: argparse.Namespace) -> None:
     size = addition.SIZES[args.size]
     own = {"taught": args.taught, "steps": args.steps, "held_out": args.held_out}
     size = size._replace(**{name: value for name, value in own.items() if value})
-    args.out.mkdir(parents=True, exist_ok=True)
+    options, kept = {**size._asdict(), "minutes": args.minutes}, out / "options.json"
+    if kept.exists() and json.loads(kept.read_text()) != options:
+        raise SystemExit(f"{out} holds runs with other options ({kept.name}): give another --name or OUT")
+    out.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps(options) + "\n")
     for seed in args.seeds:
         for rule in args.rules:
-            folder = args.out / rule / str(seed)
+            folder = out / rule / str(seed)
             if (folder / "done").exists():
                 continue
-            model = addition.base_model(size, args.out / "base.pt")
+            if folder.exists():
+                shutil.rmtree(folder)  # it was cut
+            model = addition.base_model(size, out / "base.pt")
             made = Ability(eps=1.0) if rule == ALIKE else rule
             addition.train(made, seed, size, model, str(folder), args.minutes)
             (folder / "done").touch()
 
 
-def curves(out: Path) -> dict[str, dict[str, list[list[float]]]]:
-    """Per rule and seed: (step, share of held-out bare prompts solved), from the records of finished runs."""
-    by_rule: dict[str, dict[str, list[list[float]]]] = {}
-    for rule in COLOURS:
-        for folder in sorted((out / rule).glob("*")):
-            if (folder / "done").exists():
-                rows = map(json.loads, (folder / "records/evaluations.jsonl").read_text().splitlines())
-                by_rule.setdefault(rule, {})[folder.name] = [[row["window"], row["success"]] for row in rows]
-    return by_rule
+def curve(folder: Path) -> list[list[float]]:
+    """(step, share of held-out bare prompts solved), from the records of a run."""
+    rows = map(json.loads, (folder / "records/evaluations.jsonl").read_text().splitlines())
+    return [[row["window"], row["success"]] for row in rows]
 
 
-def draw(out: Path, images: Path, name: str) -> None:
-    by_rule = curves(out)
+def draw(out: Path, rules: Sequence[str], seeds: Sequence[int], images: Path, name: str) -> None:
+    by_rule = {rule: {str(seed): curve(out / rule / str(seed)) for seed in seeds} for rule in rules}
     images.mkdir(parents=True, exist_ok=True)
     (images / f"{name}.json").write_text(json.dumps(by_rule, indent=1) + "\n")
 
@@ -69,9 +72,9 @@ def draw(out: Path, images: Path, name: str) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
-    for rule, seeds in by_rule.items():
-        for i, curve in enumerate(seeds.values()):
-            steps, solved = zip(*curve, strict=True)
+    for rule, by_seed in by_rule.items():
+        for i, points in enumerate(by_seed.values()):
+            steps, solved = zip(*points, strict=True)
             axes.plot(steps, solved, color=COLOURS[rule], alpha=0.8, label=None if i else rule)
     axes.set(xlabel="step of GRPO", ylabel="held-out bare prompts solved", ylim=(-0.02, 1))
     axes.legend()
@@ -89,11 +92,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int, help="steps of GRPO")
     parser.add_argument("--held-out", type=int, help="prompts of the evaluation")
     parser.add_argument("--images", type=Path)
-    parser.add_argument("--name", help="of the curves' files; trl-rules, or trl-rules-gpu")
+    parser.add_argument("--name", help="of the runs and the curves' files; trl-rules, or trl-rules-gpu")
     args = parser.parse_args()
-    train(args)
     name = args.name or ("trl-rules" if args.size == "small" else f"trl-rules-{args.size}")
-    draw(args.out, args.images or args.out, name)
+    train(args, args.out / name)
+    draw(args.out / name, args.rules, args.seeds, args.images or args.out, name)
     print(args.images or args.out)
 
 

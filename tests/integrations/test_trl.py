@@ -196,7 +196,7 @@ def test_evaluations_are_recorded_by_group(tmp_path):
 
 
 def test_what_is_evaluated_and_not_recorded(tmp_path):
-    """A dataset that is not the trainer's own, a stream, and one in which a prompt has no reward."""
+    """A dataset that is not the trainer's own, streams, and one in which a prompt has no reward."""
 
     def some(completions, scout_context=None, **kwargs):
         return [None if scout_context is None else 0.0] * len(completions)
@@ -204,8 +204,9 @@ def test_what_is_evaluated_and_not_recorded(tmp_path):
     trainer = made(tmp_path, per_device_eval_batch_size=4, num_generations_eval=2)
     held_out = addition.Dataset.from_list(addition.rows(np.random.default_rng(1), 2, 4))
     assert "eval_reward" in trainer.evaluate(held_out)
-    trainer.eval_dataset = held_out.to_iterable_dataset()
-    trainer.evaluate()
+    for stream in (held_out.to_iterable_dataset(), {"easy": held_out.to_iterable_dataset()}):
+        trainer.eval_dataset = stream
+        trainer.evaluate()
     unrewarded = made(tmp_path / "unrewarded", some, per_device_eval_batch_size=4, num_generations_eval=2)
     unrewarded.eval_dataset = held_out
     with pytest.warns(UserWarning, match="no reward: this evaluation is not recorded"):

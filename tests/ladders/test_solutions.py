@@ -1,5 +1,7 @@
 """Ladders from worked solutions: what each level shows, and what is refused."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,8 +74,14 @@ def test_an_answer_leaks_as_a_word_of_its_own(answer, leaks):
         ("-4", "x is -4", True),
         ("Yes", "yes, so", True),
         ("yes", "eyes", False),
+        ("A", "a train", False),
+        ("A", "so (A).", True),
         ("x^2", "or X^2 ?", True),
         ("1,2", "(1, 2)", False),
+        ("1,2", "is (1,2)", True),
+        ("3,4", "is 3,4.", True),
+        ("3,4", "is 34", False),
+        ("12,345", "is 12345", True),
     ],
 )
 def test_an_answer_leaks_however_it_is_written(answer, text, leaks):
@@ -86,11 +94,27 @@ def test_an_answer_leaks_however_it_is_written(answer, text, leaks):
     assert SolutionLadder([ROW, row], shares=(0, 0.5), leaks="cut").row(1, 1)["scout_prefix"] == ""
 
 
+@pytest.mark.parametrize(
+    ("answer", "end"),
+    [("1538", "1538."), ("1538", "1538.00"), ("1538", "1,538."), ("0.5", "0.500"), (".5", ".5."), ("0", "0.0")],
+)
+def test_an_answer_leaks_where_its_value_ends(answer, end):
+    """With tokens as pieces, only a full stop or zeros may be left to write."""
+    value = re.match(r"[\d,]*(\.5)?", end)[0]
+    pieces = [*"so it is", " ", value, end.removeprefix(value)]
+    row = ROW | {"solution": "".join(pieces), "answer": answer}
+    shares = (0, (len(pieces) - 1) / len(pieces))
+    with pytest.raises(Refusal, match="level 1 of row 0 shows the answer"):
+        SolutionLadder([row], by=lambda _: pieces, shares=shares)
+    assert shown(SolutionLadder([row], by=lambda _: pieces, shares=shares, leaks="cut")) == ["", "so it is "]
+
+
 @given(st.integers(0, 10**12), st.integers(0, 6))
 def test_a_number_is_met_in_every_way_to_write_it(number, decimals):
     for text in (f"{number}", f"{number:,}", f"{number:.{decimals}f}", f"{number:,.{decimals}f}"):
-        assert _place(str(number), f"so {text}.").group() in (text, text + ".")
-        assert _place(f"{number:,}", f"so {text} it is").group() == text
+        value = text.partition(".")[0]
+        assert _place(str(number), f"so {text}.").group() == value
+        assert _place(f"{number:,}", f"so {text} it is").group() == value
         assert _place(str(number + 1), f"so {text}.") is None
 
 
@@ -110,6 +134,8 @@ def test_a_number_is_met_in_every_way_to_write_it(number, decimals):
         ([ROW, ROW | {"prompt": [{"role": "assistant", "content": "Hm"}]}], {"answer": None}, "that of row 1"),
         ([ROW | {"answer": "x"}, {"solution": "b\nc", "answer": "x"}], {}, "row 1 has no prompt"),
         ([ROW | {"answer": "x"}, ROW | {"answer": None}], {}, "row 1 has no answer: .*answer=None"),
+        ([ROW | {"answer": "x"}, ROW | {"answer": ""}], {}, "row 1 has no answer: .*answer=None"),
+        ([ROW | {"answer": "x"}, ROW | {"answer": " \n"}], {}, "row 1 has no answer: .*answer=None"),
         ([], {}, "at least one row"),
         (iter([ROW]), {}, "not a stream"),
     ],

@@ -203,7 +203,7 @@ class _CurriculumTrainer(GRPOTrainer):  # type: ignore[misc]
             outcomes = [success for outcomes in groups.values() for success in outcomes]
             if np.isnan(outcomes).any():
                 warnings.warn("a held-out prompt has no reward: this evaluation is not recorded", stacklevel=2)
-            else:
+            elif outcomes:
                 self.curriculum.evaluation(outcomes, labels)
         return metrics
 

@@ -24,6 +24,8 @@ CONTEXT, LEVEL, PREFIX = "scout_context", "scout_level", "scout_prefix"
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9)
 Split = Callable[[str], Sequence[str]]
 """Cuts a solution into pieces, which joined are the solution again."""
+APART = r"(?!\w|[.,]\d)"
+"""A pattern for where no word or number goes on."""
 
 
 def steps(solution: str) -> list[str]:
@@ -56,8 +58,9 @@ class SolutionLadder:
     says how much of them each level shows.
 
     No prefix may give the final answer away. ``answer`` names the column that holds it, and a prefix in which it
-    stands as a word of its own is refused, also in other case, or as 1,538 or 1538.0 for 1538. With ``leaks="cut"``
-    prefixes end before the piece with the answer. ``answer=None`` leaves this check out.
+    stands as a word of its own is refused, also in other case, or as 1,538 or 1538.0 for 1538. An answer of one letter
+    matches case: the choice A is not the article a. With ``leaks="cut"`` prefixes end before the piece with the answer.
+    ``answer=None`` leaves this check out.
     """
 
     def __init__(
@@ -77,7 +80,7 @@ class SolutionLadder:
         self._check_columns(answer)
         self.n_contexts, self.n_levels = len(rows), len(self.shares)
         split = {"step": steps, "sentence": sentences}[by] if isinstance(by, str) else by
-        answers = itertools.repeat("") if answer is None else _column(rows, answer)
+        answers = itertools.repeat(None) if answer is None else map(_stripped, _column(rows, answer))
         self._length: NDArray[np.int32] = np.zeros((self.n_contexts, self.n_levels), np.int32)
         for context, (text, final) in enumerate(zip(_column(rows, solution), answers, strict=False)):
             self._length[context] = self._lengths(context, text, final, split, leaks)
@@ -110,28 +113,28 @@ class SolutionLadder:
                     f"prompts must end before the assistant's turn, but that of row {context} is empty or has one"
                 )
 
-    def _lengths(self, context: int, text: Any, final: Any, split: Split, leaks: str) -> NDArray[np.int64]:
+    def _lengths(self, context: int, text: Any, final: str | None, split: Split, leaks: str) -> NDArray[np.int64]:
         """How many characters of the solution each level shows."""
         if not isinstance(text, str) or not text.strip():
             raise Refusal(
                 f"row {context} has no solution (column {self._solution!r} holds {text!r}): a level shows a part of "
                 "the worked solution, so leave that prompt out"
             )
-        if final is None:
+        if final == "":
             raise Refusal(f"row {context} has no answer: leave it out, or say answer=None to let answers leak unseen")
         pieces = split(text)
         if "".join(pieces) != text:
             raise Refusal(f"by= cuts the solution of row {context} into pieces that joined are another text")
         ends = np.cumsum([0, *map(len, pieces)])
         shown: NDArray[np.int64] = ends[np.floor(self.shares * len(pieces) + 1e-9).astype(int)]
-        answer = _place(str(final), text)
+        answer = None if final is None else _place(final, text)
         if answer is None or shown[-1] < answer.end():
             return shown
         if leaks == "cut":
             return np.minimum(shown, int(ends[ends <= answer.start()][-1]))
         level = int(np.argmax(shown >= answer.end()))
         raise Refusal(
-            f"level {level} of row {context} shows the answer {str(final)!r}, in {text[: answer.end()][-30:]!r}: show "
+            f"level {level} of row {context} shows the answer {final!r}, in {text[: answer.end()][-30:]!r}: show "
             "less with shares=, or end prefixes before the answer with leaks='cut'"
         )
 
@@ -153,24 +156,31 @@ def _column(rows: Any, name: str) -> Iterator[Any]:
     return iter(rows[name]) if hasattr(rows, "column_names") else (row.get(name) for row in rows)
 
 
+def _stripped(answer: Any) -> str:
+    return "" if answer is None else str(answer).strip()
+
+
 def _place(answer: str, text: str) -> re.Match[str] | None:
     """Where the answer first stands as a word or number of its own: not 12 in 3.12, 12.5 or 112."""
-    answer = answer.strip()
     number = _number(answer)
     before = r"(?<!\w)(?<!\d[.,])" if answer[:1].isalnum() or (number and answer[0] == ".") else ""
-    after = r"(?!\w|[.,]\d)" if answer[-1:].isalnum() else ""
-    return re.search(before + (number or re.escape(answer)) + after, text, re.IGNORECASE) if answer else None
+    after = APART if answer[-1:].isalnum() and not number else ""
+    case = re.IGNORECASE if len(answer) > 1 else re.NOFLAG
+    return re.search(before + (number or re.escape(answer)) + after, text, case)
 
 
 def _number(answer: str) -> str:
-    """A pattern for a number however it is written: 1538 as 1,538, 0.5 as .5, 3 as 3.0; empty if it is none."""
-    parts = re.fullmatch(r"([+-]?)(\d[\d,]*)?(?:\.(\d+))?", answer)
+    """A pattern for a number however it is written: 1538 as 1,538, 0.5 as .5, 3 as 3.0; empty if it is none.
+
+    A match ends where the value does, before a full stop or zeros that add nothing.
+    """
+    parts = re.fullmatch(r"([+-]?)(\d{1,3}(?:,\d{3})+|\d+)?(?:\.(\d+))?", answer)
     if not parts or not (parts[2] or parts[3]):
         return ""
     whole, fraction = (parts[2] or "").replace(",", "").lstrip("0"), (parts[3] or "").rstrip("0")
     zeros = "0*" if whole or fraction else "0+"
     grouped = zeros + re.sub(r"(?<=\d)(?=(?:\d{3})+$)", ",?", whole)
-    return re.escape(parts[1]) + grouped + (rf"\.{fraction}0*" if fraction else r"(?:\.0*)?")
+    return re.escape(parts[1]) + grouped + (rf"\.{fraction}(?=0*" if fraction else r"(?=(?:\.0*)?") + f"{APART})"
 
 
 def _continued(prompt: Any, prefix: str) -> Any:
