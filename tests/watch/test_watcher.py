@@ -189,7 +189,10 @@ def test_a_search_ends(tmp_path, monkeypatch):
     for i in range(30):
         (tmp_path / f"{i}").mkdir()
     monkeypatch.setattr(find, "MOST_FOLDERS", 10)
-    assert "only the first 10 folders were searched" in looked(tmp_path).troubles[-1]
+    sentence = "only the first 10 folders were searched: name the runs' own folder"
+    assert looked(tmp_path).troubles == [sentence]
+    GrowingRun(tmp_path / "29" / "run").play(1)
+    assert looked(tmp_path, tmp_path / "29").troubles == [sentence]
 
 
 def test_compact_records_are_shown_too(tmp_path):

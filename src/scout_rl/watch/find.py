@@ -54,10 +54,11 @@ class Search:
                     self._add(here.places, top, root.name)
             else:
                 left = self._walk(here, root, top, left)
-            if not here.places:
+            if not here.places and left > 0:
                 found.troubles.append(f"{root} holds no run yet")
-            found.places.update({**here.places, **found.places})
-            found.campaigns.update({**here.campaigns, **found.campaigns})
+            for places, below in ((found.places, here.places), (found.campaigns, here.campaigns)):
+                for key, place in below.items():
+                    places.setdefault(key, place)
         if left <= 0:
             found.troubles.append(f"only the first {MOST_FOLDERS:,} folders were searched: name the runs' own folder")
         return found
