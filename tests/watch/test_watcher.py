@@ -308,6 +308,16 @@ def test_a_campaigns_table(tmp_path):
     assert "42.failures.json is damaged" in table["troubles"][0]
 
 
+@pytest.mark.parametrize("content", ["[{}]", '[{"windows": 3}]', '[{"error": "full"}, {}]'])
+def test_a_failure_without_its_error(tmp_path, content):
+    campaign(tmp_path / "runs", windows=1)
+    path = tmp_path / "runs/.campaign/planted/scout/41.failures.json"
+    path.write_text(content)
+    watching = looked(tmp_path)
+    (line,) = watching.overview()["campaigns"]
+    assert watching.campaign(line["id"])["troubles"] == [f"{path} is damaged: there is no 'error'"]
+
+
 def test_runs_are_compared_seed_by_seed(tmp_path):
     at, rng = np.arange(0, 121, 20), range(0, 121, 20)
     for rule, seed, reach in (("ability", 40, 40), ("scout", 40, 80), ("ability", 41, 60), ("scout", 41, 120)):
