@@ -112,6 +112,19 @@ def test_damage_is_named_in_the_row(tmp_path):
     assert row_of(watching, "damaged")["windows"] == 60
 
 
+@pytest.mark.parametrize("table", ["windows", "events", "evaluations", "timing"])
+def test_a_table_that_is_damaged_in_its_last_row_is_told_once(tmp_path, table):
+    path = GrowingRun(tmp_path / "run", rule=rules.Scout(n_min=1)).play(10).folder / f"{table}.jsonl"
+    rows = len(path.read_text().splitlines())
+    path.write_text(path.read_text() + "{\n")
+    watching = looked(tmp_path, spare=0.0)
+    assert row_of(watching, "run")["trouble"].startswith(f"{path} is damaged: ")
+    watching.look(spare=60.0)
+    trouble = row_of(watching, "run")["trouble"]
+    assert trouble.startswith(f"{path} is damaged at row {rows + 1}: ")
+    assert trouble.count(str(path)) == 1
+
+
 def changed(path, change):
     """A JSON file with another content."""
     content = json.loads(path.read_text())

@@ -331,6 +331,9 @@ class FollowedRun:
 
     def _take_events(self, lines: list[bytes]) -> None:
         rows = parse_rows(lines, EVENTS)
+        for row in rows:
+            if row["kind"] not in KINDS:
+                raise Refusal(f"there is no move {row['kind']}")
         columns = {name: np.array([row[name] for row in rows]) for name in self._events if name != "kind"}
         columns["kind"] = np.array([KINDS.index(row["kind"]) for row in rows])
         for name, end in (("context", "n_contexts"), ("from_level", "n_levels"), ("to_level", "n_levels")):

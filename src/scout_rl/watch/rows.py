@@ -66,7 +66,9 @@ class Row:
         row = dict(self.value)
         for part in self._parts.values():
             row.update(part)
-        row["trouble"] = "; ".join(dict.fromkeys(filter(None, self._troubles.values())))
+        whole = self._troubles.get("records", "")  # it names the row of a table, of which we see the end alone
+        troubles = [text for name, text in self._troubles.items() if str(folder / name) not in whole]
+        row["trouble"] = "; ".join(dict.fromkeys(filter(None, troubles)))
         times = [s.changed / 1e9 for s in files.values() if s is not None]
         row["updated"] = round(max(times), 3) if times else row["updated"]
         if gone:
