@@ -191,6 +191,11 @@ def test_a_damaged_row_is_named_and_the_rows_before_it_stay(tmp_path):
         ("windows", b'{"window":10}', "there is no 'context'"),
         ("windows", b"{},{}", "it is not one JSON object"),
         ("windows", b"[" * 100_000, "damaged at row 11"),
+        (
+            "events",
+            b'{"window":10000000000,"context":0,"kind":"advance","from_level":1,"to_level":0}',
+            "its window is not",
+        ),
         ("events", b'{"window":3,"context":0,"kind":"jump","from_level":1,"to_level":0}', ": there is no move jump"),
         (
             "evaluations",

@@ -1,5 +1,6 @@
 """The overview: rows from the ends of files, runs found below folders, campaigns, alerts, memory."""
 
+import io
 import json
 import re
 import shutil
@@ -8,12 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from scout_rl import rules
 from scout_rl.report.measure.metrics import auc
 from scout_rl.watch import disk, find, watcher
+from scout_rl.watch.terminal import draw
 from scout_rl.watch.watcher import Watcher
 from tests.report.planted import config, curve, write_compact
+from tests.watch.client import Client
 from tests.watch.planted import GrowingRun, campaign, damaged
 
 
@@ -132,25 +136,51 @@ def changed(path, change):
     path.write_text(json.dumps(content))
 
 
+def one_row(path, **fields):
+    """A table's first row alone, with other numbers."""
+    path.write_text(json.dumps(json.loads(path.read_text().splitlines()[0]) | fields) + "\n")
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
         (lambda run: changed(run / "config.json", lambda c: c.update(n_contexts=10**15)), "10{15} contexts"),
         (lambda run: changed(run / "config.json", lambda c: c.update(n_contexts=0)), "it has 0 contexts"),
         (lambda run: changed(run / "run.json", lambda r: r["config"].update(levels=10**15)), "10{15} levels"),
-        (lambda run: changed(run / "run.json", lambda r: r["config"].update(windows=10**400)), "OverflowError"),
         (
-            lambda run: (run / "windows.jsonl").write_text(
-                (run / "windows.jsonl").read_text().splitlines()[0].replace('"window":0', '"window":1' + "0" * 400)
-                + "\n"
-            ),
-            "cannot be read: OverflowError",
+            lambda run: changed(run / "run.json", lambda r: r["config"].update(windows=10**400)),
+            "'windows' has more than",
         ),
+        (
+            lambda run: changed(run / "run.json", lambda r: r["config"].update(checkpoint_every=10**19)),
+            "'checkpoint_every' has more than 64 bits",
+        ),
+        (
+            lambda run: changed(run / "run.json", lambda r: r["config"]["constants"].update(n_min=10**400)),
+            "'n_min' has more than 64 bits",
+        ),
+        (
+            lambda run: changed(run / "run.json", lambda r: r["groups"]["oracle"].__setitem__(0, 10**19)),
+            "'oracle' has more than 64 bits",
+        ),
+        (lambda run: changed(run / "config.json", lambda c: c.pop("has_frontier")), "there is no 'has_frontier'"),
+        (lambda run: one_row(run / "windows.jsonl", window=10**10), "its window is not in 0 to 2,147,483,646"),
+        (lambda run: one_row(run / "windows.jsonl", window=10**19), "its window is not in 0 to 2,147,483,646"),
+        (lambda run: one_row(run / "windows.jsonl", window=10**400), "its window is not in 0 to 2,147,483,646"),
+        (lambda run: one_row(run / "events.jsonl", window=10**19), "its window is not in 0 to 2,147,483,646"),
+        (lambda run: one_row(run / "events.jsonl", evidence=10**400), "int too large to convert to float"),
+        (lambda run: one_row(run / "evaluations.jsonl", window=10**19), "its window is not in 0 to 2,147,483,646"),
+        (lambda run: one_row(run / "timing.jsonl", seconds=1e308), "its seconds are no time"),
     ],
-    ids=["many contexts", "no context", "many levels", "long budget", "late window"],
+    ids=[
+        *("many contexts", "no context", "many levels", "long budget", "rare checkpoints", "large gate"),
+        *("large group", "no kind of rule", "late window", "later window", "latest window", "late move"),
+        *("much evidence", "late evaluation", "long window"),
+    ],
 )
 def test_one_folder_does_not_end_the_look_at_the_others(tmp_path, change, sentence):
-    good, bad = (GrowingRun(tmp_path / name, seed=40 + i).play(3) for i, name in enumerate(("good", "bad")))
+    rule = rules.Scout(n_min=1)
+    good, bad = (GrowingRun(tmp_path / name, rule=rule, seed=40 + i).play(10) for i, name in enumerate(("good", "bad")))
     change(bad.folder)
     watching = looked(tmp_path)
     good.play(1)
@@ -160,9 +190,19 @@ def test_one_folder_does_not_end_the_look_at_the_others(tmp_path, change, senten
         assert row["state"] == "damaged"
         assert row["trouble"].startswith(str(bad.folder))
         assert re.search(sentence, row["trouble"])
-    assert (row_of(watching, "good")["windows"], row_of(watching, "good")["alerts_at"]) == (4, 4)
+    assert (row_of(watching, "good")["windows"], row_of(watching, "good")["alerts_at"]) == (11, 11)
     assert row_of(watching, "good")["trouble"] == ""
+    client = Client(tmp_path)
+    parts = ("", "/heat", "/curves", "/shares", "/events", "/stuck", "/time", "/contexts/3")
+    targets = [f"/api/runs/{client.id('bad')}{part}" for part in parts]
+    for target in (*targets, f"/api/compare?run={client.id('good')}&run={client.id('bad')}"):
+        status, _, body = client.ask(target)
+        assert status == 200 or (status == 409 and str(bad.folder) in json.loads(body)["error"])
+    for roots in ([tmp_path], [bad.folder]):
+        Console(file=io.StringIO()).print(draw(looked(*roots)))
     shutil.rmtree(bad.folder)
+    watching.look()
+    assert row_of(watching, "bad")["state"] == "deleted"
     GrowingRun(bad.folder, seed=41).play(5)
     watching.look(spare=60.0, again=0.0)
     assert (row_of(watching, "bad")["windows"], row_of(watching, "bad")["trouble"]) == (5, "")

@@ -9,12 +9,11 @@ import numpy as np
 
 from scout_rl.files.damage import error_text
 from scout_rl.files.refusal import Refusal
-from scout_rl.records.tables import CONFIG, EVALUATIONS, EVENTS, WINDOWS, parse_rows
+from scout_rl.records.tables import CONFIG, EVALUATIONS, EVENTS, WINDOWS
 from scout_rl.report.read.run import RunRecord
-from scout_rl.report.read.runs import described
 from scout_rl.watch import words
 from scout_rl.watch.disk import Signature, first_line, last_lines, reading_foreign, signature
-from scout_rl.watch.follow import RUN, TIMING, config_of, evaluations_of, run_of, seconds_of
+from scout_rl.watch.follow import RUN, TIMING, config_of, description_of, evaluations_of, rows_of, seconds_of
 
 FILES = (RUN, CONFIG, WINDOWS, EVENTS, EVALUATIONS, TIMING)
 PACE = 50
@@ -114,7 +113,7 @@ class Row:
     def _describe(self, folder: Path) -> dict[str, Any]:
         config: dict[str, Any] = config_of(folder) if signature(folder / CONFIG) is not None else {}
         ours = signature(folder / RUN) is not None
-        about = (run_of(folder, config.get("n_contexts", 1)) if ours else described(config))["config"]
+        about = description_of(folder, config, ours)["config"]
         return {
             "kind": "folder" if ours else "log_dir",
             "setting": about["setting"],
@@ -129,7 +128,7 @@ class Row:
 
     def _windows(self, folder: Path) -> dict[str, Any]:
         ends = [first_line(folder / WINDOWS), *last_lines(folder / WINDOWS, 1)]
-        rows = parse_rows([line for line in ends if line], WINDOWS)
+        rows = rows_of([line for line in ends if line], WINDOWS)
         return {"first": rows[0]["window"], "windows": rows[-1]["window"] + 1} if rows else {"first": 0, "windows": 0}
 
     def _evaluation(self, folder: Path) -> dict[str, Any]:
@@ -140,7 +139,7 @@ class Row:
         return {"groups": groups, "evaluated_at": rows[-1]["window"], "worst": worst_of(groups)}
 
     def _event(self, folder: Path) -> dict[str, Any]:
-        moves = parse_rows(last_lines(folder / EVENTS, 1), EVENTS)
+        moves = rows_of(last_lines(folder / EVENTS, 1), EVENTS)
         last = self._parts.get(EVALUATIONS, {})
         at = last.get("evaluated_at")
         if moves and (at is None or moves[-1]["window"] >= at):
