@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from scout_rl import rules
+from scout_rl import Curriculum, rules
+from scout_rl.files.refusal import Refusal
 from scout_rl.report.measure.metrics import auc
+from scout_rl.report.read.runs import load
 from scout_rl.watch import disk, find, watcher
 from scout_rl.watch.terminal import draw
 from scout_rl.watch.watcher import Watcher
@@ -144,9 +146,8 @@ def one_row(path, **fields):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda run: changed(run / "config.json", lambda c: c.update(n_contexts=10**15)), "10{15} contexts"),
-        (lambda run: changed(run / "config.json", lambda c: c.update(n_contexts=0)), "it has 0 contexts"),
-        (lambda run: changed(run / "run.json", lambda r: r["config"].update(levels=10**15)), "10{15} levels"),
+        (lambda run: changed(run / "config.json", lambda c: c.update(n_contexts=0)), "n_contexts is 0"),
+        (lambda run: changed(run / "run.json", lambda r: r["config"].update(levels=10**15)), "n_levels is 10{15}"),
         (
             lambda run: changed(run / "run.json", lambda r: r["config"].update(windows=10**400)),
             "'windows' has more than",
@@ -173,7 +174,7 @@ def one_row(path, **fields):
         (lambda run: one_row(run / "timing.jsonl", seconds=1e308), "its seconds are no time"),
     ],
     ids=[
-        *("many contexts", "no context", "many levels", "long budget", "rare checkpoints", "large gate"),
+        *("no context", "many levels", "long budget", "rare checkpoints", "large gate"),
         *("large group", "no kind of rule", "late window", "later window", "latest window", "late move"),
         *("much evidence", "late evaluation", "long window"),
     ],
@@ -206,6 +207,28 @@ def test_one_folder_does_not_end_the_look_at_the_others(tmp_path, change, senten
     GrowingRun(bad.folder, seed=41).play(5)
     watching.look(spare=60.0, again=0.0)
     assert (row_of(watching, "bad")["windows"], row_of(watching, "bad")["trouble"]) == (5, "")
+
+
+def test_a_run_that_is_too_large_for_the_page(tmp_path):
+    """Its row is shown, and it is not called damaged; `scout report` reads it."""
+    size = {"n_contexts": 1_000_000, "n_levels": 11, "window": 16}
+    curriculum = Curriculum(rules.Random(), **size, log_dir=tmp_path / "large", seed=1)
+    curriculum.report(curriculum.assign(16), np.ones(16, bool))
+    GrowingRun(tmp_path / "small").play(1)
+    watching = looked(tmp_path)
+    row = row_of(watching, "large")
+    assert (row["state"], row["windows"], row["contexts"], row["levels"]) == ("training", 1, 1_000_000, 11)
+    assert row["trouble"] == (
+        f"{tmp_path / 'large'} has 1,000,000 contexts x 11 levels; "
+        "the page shows at most 10,000,000 cells (scout report shows any)"
+    )
+    with pytest.raises(Refusal, match="has 1,000,000 contexts x 11 levels"):
+        watching.about(row["id"])
+    assert load(tmp_path / "large").about.n_contexts == 1_000_000
+    shutil.rmtree(tmp_path / "large")
+    Curriculum(rules.Random(), 4, 3, log_dir=tmp_path / "large", seed=1)
+    watching.look(spare=60.0, again=0.0)
+    assert (row_of(watching, "large")["contexts"], row_of(watching, "large")["trouble"]) == (4, "")
 
 
 def test_roots_inside_each_other(tmp_path):

@@ -25,6 +25,7 @@ from scout_rl.records.stored import read_run
 from scout_rl.records.tables import CONFIG, EVALUATIONS, EVENTS, FRONTIER, WINDOWS, parse_config, parse_rows
 from scout_rl.report.read.run import Moves, Rollouts, RunRecord
 from scout_rl.report.read.runs import assembled, described
+from scout_rl.rules.rule import check_shape
 from scout_rl.watch.disk import MOST, Signature, lines_of, opened, read_small, read_span, reading_foreign, signature
 
 STEP = 2 << 20
@@ -34,8 +35,8 @@ GUARD = 4096
 grown again."""
 MEMORY = 256 << 20
 """Bytes of one run in memory. A longer run loses its oldest windows here, as if its records began later."""
-MOST_CELLS, MOST_LEVELS = 10_000_000, 128
-"""Contexts x levels, and levels, of a run. More would not fit the memory; a level is one byte in the records."""
+MOST_CELLS = 10_000_000
+"""Contexts x levels of a run. More would not fit the memory."""
 MOST_WINDOWS = 2**31 - 1
 """Window numbers have 32 bits."""
 LONGEST = 1e9
@@ -44,6 +45,10 @@ NEEDED = {"rule", "n_contexts", "n_levels", "seed", "window", "has_frontier"}
 EVALUATED = ("window", "success", "groups")
 Take = Callable[[list[bytes]], None]
 METRICS, TIMING, RUN = "metrics.jsonl", "timing.jsonl", "run.json"
+
+
+class TooLarge(Refusal):
+    """Nothing is wrong with the run's files, but it has more cells than the page shows."""
 
 
 class Growing:
@@ -188,7 +193,7 @@ class FollowedRun:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def advance(self, seconds: float = float("inf")) -> None:
-        """Read what is new, for about this long; at least one step."""
+        """Read what is new, for about this long; at least one step. A run that is `TooLarge` is refused."""
         deadline = time.perf_counter() + seconds
         troubles = []
         try:
@@ -200,6 +205,8 @@ class FollowedRun:
             else:
                 self.trouble = ""
             return
+        except TooLarge:
+            raise
         except Refusal as refusal:
             self.complete, self.trouble = True, str(refusal)
             return
@@ -242,6 +249,12 @@ class FollowedRun:
             return
         config = config_of(self.folder)
         description = description_of(self.folder, config, now[1] is not None)
+        n_contexts, n_levels = config["n_contexts"], description["config"]["levels"]
+        if n_contexts * n_levels > MOST_CELLS:
+            raise TooLarge(
+                f"{self.folder} has {n_contexts:,} contexts x {n_levels} levels; "
+                f"the page shows at most {MOST_CELLS:,} cells (scout report shows any)"
+            )
         self._signature, self._description, same = now, description, config == self._config
         if same:
             self.version += 1
@@ -466,7 +479,7 @@ def config_of(folder: Path) -> dict[str, Any]:
         config = parse_config(content, path)
         if missing := sorted(NEEDED - config.keys()):
             raise Refusal(f"there is no {missing[0]!r}")
-        _require_sizes(config["n_contexts"], config["n_levels"])
+        check_shape(config["n_contexts"], config["n_levels"])
     return config
 
 
@@ -477,21 +490,13 @@ def description_of(folder: Path, config: dict[str, Any], ours: bool) -> dict[str
     with reading_foreign(path):
         description = read_run(folder) if ours else described(config)
         about = description["config"]
-        _require_sizes(config.get("n_contexts", 1), about["levels"])
+        check_shape(config.get("n_contexts", 1), about["levels"])
         oracle = description.get("groups", {}).get("oracle", [])
         numbers = *about.items(), *about.get("constants", {}).items(), *(("oracle", number) for number in oracle)
         for name, number in numbers:
             if name != "seed" and isinstance(number, int) and not -(2**63) <= number < 2**63:
                 raise Refusal(f"its {name!r} has more than 64 bits")
     return description
-
-
-def _require_sizes(n_contexts: int, n_levels: int) -> None:
-    if not 0 < n_contexts * n_levels <= MOST_CELLS or not 0 < n_levels <= MOST_LEVELS:
-        raise Refusal(
-            f"it has {n_contexts} contexts and {n_levels} levels; there must be at least one of each, "
-            f"at most {MOST_LEVELS} levels and at most {MOST_CELLS:,} cells"
-        )
 
 
 def rows_of(lines: list[bytes], table: str) -> list[dict[str, Any]]:

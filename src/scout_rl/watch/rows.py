@@ -51,6 +51,8 @@ class Row:
         self._before: dict[str, Signature | None] = dict.fromkeys(FILES)
         self._parts: dict[str, dict[str, Any]] = {}
         self._troubles: dict[str, str] = {}
+        self._unread = ""
+        """Why its records are not read, although nothing is wrong with them."""
 
     def look(self, now: float) -> bool:
         """Read the ends of the files that changed; whether the row did."""
@@ -67,21 +69,21 @@ class Row:
             row.update(part)
         whole = self._troubles.get("records", "")  # it names the row of a table, of which we see the end alone
         troubles = [text for name, text in self._troubles.items() if str(folder / name) not in whole]
-        row["trouble"] = "; ".join(dict.fromkeys(filter(None, troubles)))
+        row["trouble"] = "; ".join(dict.fromkeys(filter(None, [*troubles, self._unread])))
         times = [s.changed / 1e9 for s in files.values() if s is not None]
         row["updated"] = round(max(times), 3) if times else row["updated"]
         if gone:
             row["trouble"] = f"{folder} was deleted: what was read before is shown"
         self._clock(row, now, files)
         row["stamp"] = f"{row['windows']}-{self.changes}{'-gone' if gone else ''}"
-        row["state"] = "deleted" if gone else self._state(row, now)
+        row["state"] = "deleted" if gone else "damaged" if any(troubles) else self._state(row, now)
         different = row != self.value
         self.value = row
         return different
 
-    def note(self, trouble: str) -> None:
+    def note(self, trouble: str, damaged: bool = True) -> None:
         """Add what reading the whole run found; empty: nothing."""
-        self._troubles["records"] = trouble
+        self._troubles["records"], self._unread = (trouble, "") if damaged else ("", trouble)
 
     def fail(self, error: Exception) -> bool:
         """Say that looking at the run failed, in a way that no check names; whether the row changed."""
@@ -162,8 +164,6 @@ class Row:
 
     @staticmethod
     def _state(row: dict[str, Any], now: float) -> str:
-        if row["trouble"]:
-            return "damaged"
         if row["budget"] is not None and row["windows"] >= row["budget"] and row["evaluated_at"] == row["budget"]:
             return "finished"
         if now - row["updated"] > max(QUIET, PACES * (row["seconds_per_window"] or 0)):

@@ -26,7 +26,7 @@ from scout_rl.watch.alerts import alerts
 from scout_rl.watch.disk import opened as opened_file
 from scout_rl.watch.disk import read_small
 from scout_rl.watch.find import Found, Search
-from scout_rl.watch.follow import FollowedRun
+from scout_rl.watch.follow import FollowedRun, TooLarge
 from scout_rl.watch.replay import Replay
 from scout_rl.watch.rows import Place, RecordRow, Row, unexpected
 
@@ -179,7 +179,7 @@ class Watcher:
 
     def _judge_one(self, key: str, seconds: float) -> None:
         row = self.rows[key]
-        stamp = row.value["stamp"]
+        stamp, damaged = row.value["stamp"], True
         try:
             run = self._open(key, seconds)
             trouble = run.trouble
@@ -192,7 +192,7 @@ class Watcher:
             found = [alert._asdict() for alert in alerts(record)]
             judged_at = record.about.first + record.about.windows
         except Refusal as refusal:
-            found, judged_at, trouble = [], None, str(refusal)
+            found, judged_at, trouble, damaged = [], None, str(refusal), not isinstance(refusal, TooLarge)
         except FileNotFoundError:
             return
         except Exception as error:  # whatever its folder holds, the others are read
@@ -201,7 +201,7 @@ class Watcher:
         self._judged[key] = Judged(stamp, time.monotonic())
         news = {"alerts": found, "alerts_at": judged_at}
         if row.value["state"] not in ("deleted",):
-            row.note(trouble)
+            row.note(trouble, damaged)
         before = row.value
         _look_at(row, time.time())
         row.value = {**row.value, **news}
