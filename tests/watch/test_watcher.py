@@ -209,6 +209,42 @@ def test_one_folder_does_not_end_the_look_at_the_others(tmp_path, change, senten
     assert (row_of(watching, "bad")["windows"], row_of(watching, "bad")["trouble"]) == (5, "")
 
 
+@pytest.mark.parametrize("where", ["look", "alerts", "compact"])
+def test_a_mistake_of_ours_is_told_as_ours(tmp_path, monkeypatch, capsys, where):
+    """In a row, or behind it: the others are shown, nothing is called damaged, and the traceback is printed once."""
+    good = GrowingRun(tmp_path / "good").play(3)
+    if where == "compact":
+        write_compact(tmp_path / "bad", config(windows=120), {"all": curve(80, at=range(0, 121, 20))}, held_out=10)
+        (tmp_path / "bad").rename(tmp_path / "bad.npz")
+        bad = tmp_path / "bad.npz"
+    else:
+        bad = GrowingRun(tmp_path / "bad", seed=41).play(3).folder
+    planted, name = (watcher.Row, "_clock") if where == "look" else (watcher, "alerts")
+    sound = getattr(planted, name)
+
+    def wrong(*of):
+        path = of[0].place.path if where == "look" else Path(of[0].about.name)
+        return len(3) if path == bad else sound(*of)
+
+    monkeypatch.setattr(planted, name, wrong)
+    watching = looked(tmp_path)
+    good.play(1)
+    for _ in range(3):
+        watching.look(spare=60.0, again=0.0)
+        row = row_of(watching, bad.name)
+        error = "TypeError: object of type 'int' has no len()"
+        assert row["trouble"] == f"scout watch failed on {bad}: {error}; please report it"
+        assert row["state"] == {"look": "starting", "alerts": "training", "compact": "finished"}[where]
+    assert (row_of(watching, "good")["windows"], row_of(watching, "good")["alerts_at"]) == (4, 4)
+    printed = capsys.readouterr().err
+    assert printed.count("Traceback") == printed.count(error) == 1
+    assert "in wrong" in printed
+    monkeypatch.undo()
+    watching._judged.clear()
+    watching.look(spare=60.0, again=0.0)
+    assert row_of(watching, bad.name)["trouble"] == ""
+
+
 def test_a_run_that_is_too_large_for_the_page(tmp_path):
     """Its row is shown, and it is not called damaged; `scout report` reads it."""
     size = {"n_contexts": 1_000_000, "n_levels": 11, "window": 16}

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scout_rl.files.damage import error_text
 from scout_rl.files.refusal import Refusal
 from scout_rl.records.tables import CONFIG, EVALUATIONS, EVENTS, WINDOWS
 from scout_rl.report.read.run import RunRecord
@@ -52,7 +51,7 @@ class Row:
         self._parts: dict[str, dict[str, Any]] = {}
         self._troubles: dict[str, str] = {}
         self._unread = ""
-        """Why its records are not read, although nothing is wrong with them."""
+        """Why its records are not shown, although nothing is wrong with them."""
 
     def look(self, now: float) -> bool:
         """Read the ends of the files that changed; whether the row did."""
@@ -85,10 +84,10 @@ class Row:
         """Add what reading the whole run found; empty: nothing."""
         self._troubles["records"], self._unread = (trouble, "") if damaged else ("", trouble)
 
-    def fail(self, error: Exception) -> bool:
-        """Say that looking at the run failed, in a way that no check names; whether the row changed."""
+    def fail(self, trouble: str, damaged: bool) -> bool:
+        """Say that looking at the run failed; whether the row changed."""
         self._before = dict.fromkeys(FILES)  # read all of them again at the next look
-        row = {**self.value, "state": "damaged", "trouble": unexpected(self.place.path, error)}
+        row = {**self.value, "state": "damaged" if damaged else self.value["state"], "trouble": trouble}
         different = row != self.value
         self.value = row
         return different
@@ -177,8 +176,9 @@ class RecordRow(Row):
     def look(self, now: float) -> bool:
         """Nothing is read here: `fill` does it."""
         gone = signature(self.place.path) is None
-        trouble = self._troubles.get("records", "")
-        news = {"state": "deleted" if gone else "damaged" if trouble else "finished", "trouble": trouble}
+        damage = self._troubles.get("records", "")
+        state = "deleted" if gone else "damaged" if damage else "finished"
+        news = {"state": state, "trouble": damage or self._unread}
         different = any(self.value[name] != text for name, text in news.items())
         self.value = {**self.value, **news, "kind": "compact"}
         return different
@@ -198,11 +198,6 @@ class RecordRow(Row):
             "updated": round(self.place.path.stat().st_mtime, 3),
             "stamp": f"{about.windows}-1",
         }
-
-
-def unexpected(path: Path, error: Exception) -> str:
-    """The sentence for an error that no check names."""
-    return f"{path} cannot be read: {type(error).__name__}: {error_text(error)}; mend its files or move it away"
 
 
 def worst_of(groups: dict[str, float]) -> dict[str, Any] | None:
