@@ -345,7 +345,7 @@ def odd(tmp_path_factory):
     crowded = GrowingRun(folder / "crowded", n_contexts=8).play(1)
     resumed = GrowingRun(folder / "resumed", kind="log_dir", rule=rules.Random(), n_contexts=8).play(40)
     served = Served(folder)
-    yield {"served": served, "crowded": crowded, "resumed": resumed}
+    yield {"folder": folder, "served": served, "crowded": crowded, "resumed": resumed}
     served.stop()
 
 
@@ -408,12 +408,23 @@ def test_a_damaged_run_of_a_campaign_has_not_failed(odd_page, browser):
     key = browser.value("fetch('api/overview').then(a => a.json()).then(o => o.campaigns[0].id)")
     damage = "document.querySelector('main .alerts')?.innerText.includes('windows.jsonl is damaged at row 31')"
     odd_page.show(f"#/campaign/{key}")
-    browser.until(damage, seconds=30)
+    browser.until(damage)
     (entry,) = [text for text in odd_page.texts(".alerts li") if "seed 42" in text]
     assert entry.startswith("damagedplanted scout, seed 42/")
     assert "Failed" not in entry
     assert "43.failures.json is damaged" in odd_page.text(".troubles")
     assert sum("Failed 3 times" in text for text in odd_page.texts(".alerts li")) == 1
+
+
+@needs_chromium
+def test_a_run_that_failed_and_is_trained_again_has_its_new_state_and_a_link(odd_page, browser, odd):
+    key = browser.value("fetch('api/overview').then(a => a.json()).then(o => o.campaigns[0].id)")
+    odd_page.show(f"#/campaign/{key}")
+    entry = "[...document.querySelectorAll('main .alerts li')].find(each => each.innerText.includes('scout, seed 41'))"
+    assert browser.value(f"{entry}.textContent").startswith("waiting")
+    assert not browser.value(f"{entry}.querySelector('a')")
+    GrowingRun(odd["folder"] / "campaign/planted/scout/41", rule=rules.Scout(), seed=41).play(1)
+    browser.until(f"{entry}?.querySelector('a') && {entry}.textContent.startsWith('training')")
 
 
 @needs_chromium

@@ -1,5 +1,6 @@
 """The overview: rows from the ends of files, runs found below folders, campaigns, alerts, memory."""
 
+import io
 import json
 import re
 import shutil
@@ -8,12 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
-from scout_rl import rules
+from scout_rl import Curriculum, rules
+from scout_rl.files.refusal import Refusal
 from scout_rl.report.measure.metrics import auc
+from scout_rl.report.read.runs import load
 from scout_rl.watch import disk, find, watcher
+from scout_rl.watch.terminal import draw
 from scout_rl.watch.watcher import Watcher
 from tests.report.planted import config, curve, write_compact
+from tests.watch.client import Client
 from tests.watch.planted import GrowingRun, campaign, damaged
 
 
@@ -112,6 +118,19 @@ def test_damage_is_named_in_the_row(tmp_path):
     assert row_of(watching, "damaged")["windows"] == 60
 
 
+@pytest.mark.parametrize("table", ["windows", "events", "evaluations", "timing"])
+def test_a_table_that_is_damaged_in_its_last_row_is_told_once(tmp_path, table):
+    path = GrowingRun(tmp_path / "run", rule=rules.Scout(n_min=1)).play(10).folder / f"{table}.jsonl"
+    rows = len(path.read_text().splitlines())
+    path.write_text(path.read_text() + "{\n")
+    watching = looked(tmp_path, spare=0.0)
+    assert row_of(watching, "run")["trouble"].startswith(f"{path} is damaged: ")
+    watching.look(spare=60.0)
+    trouble = row_of(watching, "run")["trouble"]
+    assert trouble.startswith(f"{path} is damaged at row {rows + 1}: ")
+    assert trouble.count(str(path)) == 1
+
+
 def changed(path, change):
     """A JSON file with another content."""
     content = json.loads(path.read_text())
@@ -119,25 +138,50 @@ def changed(path, change):
     path.write_text(json.dumps(content))
 
 
+def one_row(path, **fields):
+    """A table's first row alone, with other numbers."""
+    path.write_text(json.dumps(json.loads(path.read_text().splitlines()[0]) | fields) + "\n")
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda run: changed(run / "config.json", lambda c: c.update(n_contexts=10**15)), "10{15} contexts"),
-        (lambda run: changed(run / "config.json", lambda c: c.update(n_contexts=0)), "it has 0 contexts"),
-        (lambda run: changed(run / "run.json", lambda r: r["config"].update(levels=10**15)), "10{15} levels"),
-        (lambda run: changed(run / "run.json", lambda r: r["config"].update(windows=10**400)), "OverflowError"),
+        (lambda run: changed(run / "config.json", lambda c: c.update(n_contexts=0)), "n_contexts is 0"),
+        (lambda run: changed(run / "run.json", lambda r: r["config"].update(levels=10**15)), "n_levels is 10{15}"),
         (
-            lambda run: (run / "windows.jsonl").write_text(
-                (run / "windows.jsonl").read_text().splitlines()[0].replace('"window":0', '"window":1' + "0" * 400)
-                + "\n"
-            ),
-            "cannot be read: OverflowError",
+            lambda run: changed(run / "run.json", lambda r: r["config"].update(windows=10**400)),
+            "'windows' has more than",
         ),
+        (
+            lambda run: changed(run / "run.json", lambda r: r["config"].update(checkpoint_every=10**19)),
+            "'checkpoint_every' has more than 64 bits",
+        ),
+        (
+            lambda run: changed(run / "run.json", lambda r: r["config"]["constants"].update(n_min=10**400)),
+            "'n_min' has more than 64 bits",
+        ),
+        (
+            lambda run: changed(run / "run.json", lambda r: r["groups"]["oracle"].__setitem__(0, 10**19)),
+            "'oracle' has more than 64 bits",
+        ),
+        (lambda run: changed(run / "config.json", lambda c: c.pop("has_frontier")), "there is no 'has_frontier'"),
+        (lambda run: one_row(run / "windows.jsonl", window=10**10), "its window is not in 0 to 2,147,483,646"),
+        (lambda run: one_row(run / "windows.jsonl", window=10**19), "its window is not in 0 to 2,147,483,646"),
+        (lambda run: one_row(run / "windows.jsonl", window=10**400), "its window is not in 0 to 2,147,483,646"),
+        (lambda run: one_row(run / "events.jsonl", window=10**19), "its window is not in 0 to 2,147,483,646"),
+        (lambda run: one_row(run / "events.jsonl", evidence=10**400), "int too large to convert to float"),
+        (lambda run: one_row(run / "evaluations.jsonl", window=10**19), "its window is not in 0 to 2,147,483,646"),
+        (lambda run: one_row(run / "timing.jsonl", seconds=1e308), "its seconds are no time"),
     ],
-    ids=["many contexts", "no context", "many levels", "long budget", "late window"],
+    ids=[
+        *("no context", "many levels", "long budget", "rare checkpoints", "large gate"),
+        *("large group", "no kind of rule", "late window", "later window", "latest window", "late move"),
+        *("much evidence", "late evaluation", "long window"),
+    ],
 )
 def test_one_folder_does_not_end_the_look_at_the_others(tmp_path, change, sentence):
-    good, bad = (GrowingRun(tmp_path / name, seed=40 + i).play(3) for i, name in enumerate(("good", "bad")))
+    rule = rules.Scout(n_min=1)
+    good, bad = (GrowingRun(tmp_path / name, rule=rule, seed=40 + i).play(10) for i, name in enumerate(("good", "bad")))
     change(bad.folder)
     watching = looked(tmp_path)
     good.play(1)
@@ -147,12 +191,80 @@ def test_one_folder_does_not_end_the_look_at_the_others(tmp_path, change, senten
         assert row["state"] == "damaged"
         assert row["trouble"].startswith(str(bad.folder))
         assert re.search(sentence, row["trouble"])
-    assert (row_of(watching, "good")["windows"], row_of(watching, "good")["alerts_at"]) == (4, 4)
+    assert (row_of(watching, "good")["windows"], row_of(watching, "good")["alerts_at"]) == (11, 11)
     assert row_of(watching, "good")["trouble"] == ""
+    client = Client(tmp_path)
+    parts = ("", "/heat", "/curves", "/shares", "/events", "/stuck", "/time", "/contexts/3")
+    targets = [f"/api/runs/{client.id('bad')}{part}" for part in parts]
+    for target in (*targets, f"/api/compare?run={client.id('good')}&run={client.id('bad')}"):
+        status, _, body = client.ask(target)
+        assert status == 200 or (status == 409 and str(bad.folder) in json.loads(body)["error"])
+    for roots in ([tmp_path], [bad.folder]):
+        Console(file=io.StringIO()).print(draw(looked(*roots)))
     shutil.rmtree(bad.folder)
+    watching.look()
+    assert row_of(watching, "bad")["state"] == "deleted"
     GrowingRun(bad.folder, seed=41).play(5)
     watching.look(spare=60.0, again=0.0)
     assert (row_of(watching, "bad")["windows"], row_of(watching, "bad")["trouble"]) == (5, "")
+
+
+@pytest.mark.parametrize("where", ["look", "alerts", "compact"])
+def test_a_mistake_of_ours_is_told_as_ours(tmp_path, monkeypatch, capsys, where):
+    """In a row, or behind it: the others are shown, nothing is called damaged, and the traceback is printed once."""
+    good = GrowingRun(tmp_path / "good").play(3)
+    if where == "compact":
+        write_compact(tmp_path / "bad", config(windows=120), {"all": curve(80, at=range(0, 121, 20))}, held_out=10)
+        (tmp_path / "bad").rename(tmp_path / "bad.npz")
+        bad = tmp_path / "bad.npz"
+    else:
+        bad = GrowingRun(tmp_path / "bad", seed=41).play(3).folder
+    planted, name = (watcher.Row, "_clock") if where == "look" else (watcher, "alerts")
+    sound = getattr(planted, name)
+
+    def wrong(*of):
+        path = of[0].place.path if where == "look" else Path(of[0].about.name)
+        return len(3) if path == bad else sound(*of)
+
+    monkeypatch.setattr(planted, name, wrong)
+    watching = looked(tmp_path)
+    good.play(1)
+    for _ in range(3):
+        watching.look(spare=60.0, again=0.0)
+        row = row_of(watching, bad.name)
+        error = "TypeError: object of type 'int' has no len()"
+        assert row["trouble"] == f"scout watch failed on {bad}: {error}; please report it"
+        assert row["state"] == {"look": "starting", "alerts": "training", "compact": "finished"}[where]
+    assert (row_of(watching, "good")["windows"], row_of(watching, "good")["alerts_at"]) == (4, 4)
+    printed = capsys.readouterr().err
+    assert printed.count("Traceback") == printed.count(error) == 1
+    assert "in wrong" in printed
+    monkeypatch.undo()
+    watching._judged.clear()
+    watching.look(spare=60.0, again=0.0)
+    assert row_of(watching, bad.name)["trouble"] == ""
+
+
+def test_a_run_that_is_too_large_for_the_page(tmp_path):
+    """Its row is shown, and it is not called damaged; `scout report` reads it."""
+    size = {"n_contexts": 1_000_000, "n_levels": 11, "window": 16}
+    curriculum = Curriculum(rules.Random(), **size, log_dir=tmp_path / "large", seed=1)
+    curriculum.report(curriculum.assign(16), np.ones(16, bool))
+    GrowingRun(tmp_path / "small").play(1)
+    watching = looked(tmp_path)
+    row = row_of(watching, "large")
+    assert (row["state"], row["windows"], row["contexts"], row["levels"]) == ("training", 1, 1_000_000, 11)
+    assert row["trouble"] == (
+        f"{tmp_path / 'large'} has 1,000,000 contexts x 11 levels; "
+        "the page shows at most 10,000,000 cells (scout report shows any)"
+    )
+    with pytest.raises(Refusal, match="has 1,000,000 contexts x 11 levels"):
+        watching.about(row["id"])
+    assert load(tmp_path / "large").about.n_contexts == 1_000_000
+    shutil.rmtree(tmp_path / "large")
+    Curriculum(rules.Random(), 4, 3, log_dir=tmp_path / "large", seed=1)
+    watching.look(spare=60.0, again=0.0)
+    assert (row_of(watching, "large")["contexts"], row_of(watching, "large")["trouble"]) == (4, "")
 
 
 def test_roots_inside_each_other(tmp_path):
@@ -189,7 +301,10 @@ def test_a_search_ends(tmp_path, monkeypatch):
     for i in range(30):
         (tmp_path / f"{i}").mkdir()
     monkeypatch.setattr(find, "MOST_FOLDERS", 10)
-    assert "only the first 10 folders were searched" in looked(tmp_path).troubles[-1]
+    sentence = "only the first 10 folders were searched: name the runs' own folder"
+    assert looked(tmp_path).troubles == [sentence]
+    GrowingRun(tmp_path / "29" / "run").play(1)
+    assert looked(tmp_path, tmp_path / "29").troubles == [sentence]
 
 
 def test_compact_records_are_shown_too(tmp_path):
@@ -303,6 +418,16 @@ def test_a_campaigns_table(tmp_path):
     assert cells["ability", "40"]["state"] == "training"
     assert table["counts"] == {"training": 2, "failed": 1, "waiting": 1}
     assert "42.failures.json is damaged" in table["troubles"][0]
+
+
+@pytest.mark.parametrize("content", ["[{}]", '[{"windows": 3}]', '[{"error": "full"}, {}]'])
+def test_a_failure_without_its_error(tmp_path, content):
+    campaign(tmp_path / "runs", windows=1)
+    path = tmp_path / "runs/.campaign/planted/scout/41.failures.json"
+    path.write_text(content)
+    watching = looked(tmp_path)
+    (line,) = watching.overview()["campaigns"]
+    assert watching.campaign(line["id"])["troubles"] == [f"{path} is damaged: there is no 'error'"]
 
 
 def test_runs_are_compared_seed_by_seed(tmp_path):

@@ -49,7 +49,8 @@ the page's script never sees the token.
      "groups": {"easy": 0.9, "hard": 0.2}, "evaluated_at": 100,   # last held-out evaluation; {} and null before it
      "worst": {"group": "hard", "success": 0.2},         # null before the first evaluation
      "event": EVENT,                # the last one; null before it
-     "trouble": "",                 # one sentence where the folder is damaged, deleted or incomplete
+     "trouble": "",                 # one sentence where the folder is damaged, deleted, incomplete or too large, or
+                                    # where we failed
      "alerts": [ALERT, ...], "alerts_at": 120,           # windows read for the alerts; null: not read yet
      "stamp": "120-3"}              # changes whenever an answer about this run may change
 

@@ -102,7 +102,7 @@ def campaign_table(place: Place, rows: Sequence[dict[str, Any]]) -> dict[str, An
                 "budget": None if row is None else row["budget"],
                 "worst": worst,
                 "times": len(errors),
-                "error": errors[-1]["error"] if errors else "" if row is None else row["trouble"],
+                "error": errors[-1] if errors else "" if row is None else row["trouble"],
             }
         )
     return {

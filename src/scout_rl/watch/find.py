@@ -54,10 +54,11 @@ class Search:
                     self._add(here.places, top, root.name)
             else:
                 left = self._walk(here, root, top, left)
-            if not here.places:
+            if not here.places and left > 0:
                 found.troubles.append(f"{root} holds no run yet")
-            found.places.update({**here.places, **found.places})
-            found.campaigns.update({**here.campaigns, **found.campaigns})
+            for places, below in ((found.places, here.places), (found.campaigns, here.campaigns)):
+                for key, place in below.items():
+                    places.setdefault(key, place)
         if left <= 0:
             found.troubles.append(f"only the first {MOST_FOLDERS:,} folders were searched: name the runs' own folder")
         return found
@@ -116,10 +117,10 @@ def _name(root: Path, top: Path, path: Path) -> str:
     return (root.name or top.name) if below == "." else below
 
 
-def failures(campaign: Path) -> tuple[dict[str, list[dict[str, Any]]], list[str]]:
-    """The failures of a campaign's runs by SETTING/RULE/SEED, and a sentence for every list that cannot be read."""
+def failures(campaign: Path) -> tuple[dict[str, list[str]], list[str]]:
+    """The errors of a campaign's runs by SETTING/RULE/SEED, and a sentence for every list that cannot be read."""
     top = campaign / CAMPAIGN
-    lists: dict[str, list[dict[str, Any]]] = {}
+    lists: dict[str, list[str]] = {}
     troubles = []
     for folder, names, files in os.walk(top):
         names.sort()
@@ -129,11 +130,12 @@ def failures(campaign: Path) -> tuple[dict[str, list[dict[str, Any]]], list[str]
                 content = read_small(path)
                 with reading_foreign(path):
                     rows = json.loads(content)
-                    require_shape(rows, [{"error": str, "windows": int}])
+                    require_shape(rows, [{"error": str}])
+                    errors = [row["error"] for row in rows]
             except Refusal as refusal:
                 troubles.append(str(refusal))
                 continue
             except FileNotFoundError:  # deleted meanwhile: the run finished
                 continue
-            lists[path.relative_to(top).as_posix().removesuffix(FAILURES)] = rows
+            lists[path.relative_to(top).as_posix().removesuffix(FAILURES)] = errors
     return lists, troubles

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from scout_rl.files.damage import DAMAGE, error_text
 from scout_rl.files.refusal import Refusal
-from scout_rl.files.shape import require_shape
 from scout_rl.records.compact import KINDS
 from scout_rl.records.stored import read_run
 from scout_rl.records.tables import CONFIG, EVALUATIONS, EVENTS, FRONTIER, WINDOWS, parse_config, parse_rows
 from scout_rl.report.read.run import Moves, Rollouts, RunRecord
 from scout_rl.report.read.runs import assembled, described
+from scout_rl.rules.rule import check_shape
 from scout_rl.watch.disk import MOST, Signature, lines_of, opened, read_small, read_span, reading_foreign, signature
 
 STEP = 2 << 20
@@ -35,12 +35,20 @@ GUARD = 4096
 grown again."""
 MEMORY = 256 << 20
 """Bytes of one run in memory. A longer run loses its oldest windows here, as if its records began later."""
-MOST_CELLS, MOST_LEVELS = 10_000_000, 128
-"""Contexts x levels, and levels, of a run. More would not fit the memory; a level is one byte in the records."""
-NEEDED = {"rule": {}, "n_contexts": int, "n_levels": int, "seed": int, "window": int, "has_frontier": bool}
+MOST_CELLS = 10_000_000
+"""Contexts x levels of a run. More would not fit the memory."""
+MOST_WINDOWS = 2**31 - 1
+"""Window numbers have 32 bits."""
+LONGEST = 1e9
+"""Seconds of a window: thirty years."""
+NEEDED = {"rule", "n_contexts", "n_levels", "seed", "window", "has_frontier"}
 EVALUATED = ("window", "success", "groups")
 Take = Callable[[list[bytes]], None]
 METRICS, TIMING, RUN = "metrics.jsonl", "timing.jsonl", "run.json"
+
+
+class TooLarge(Refusal):
+    """Nothing is wrong with the run's files, but it has more cells than the page shows."""
 
 
 class Growing:
@@ -185,7 +193,7 @@ class FollowedRun:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def advance(self, seconds: float = float("inf")) -> None:
-        """Read what is new, for about this long; at least one step."""
+        """Read what is new, for about this long; at least one step. A run that is `TooLarge` is refused."""
         deadline = time.perf_counter() + seconds
         troubles = []
         try:
@@ -197,6 +205,8 @@ class FollowedRun:
             else:
                 self.trouble = ""
             return
+        except TooLarge:
+            raise
         except Refusal as refusal:
             self.complete, self.trouble = True, str(refusal)
             return
@@ -238,7 +248,13 @@ class FollowedRun:
         if now[0] is not None and now == self._signature:
             return
         config = config_of(self.folder)
-        description = described(config) if now[1] is None else run_of(self.folder, config["n_contexts"])
+        description = description_of(self.folder, config, now[1] is not None)
+        n_contexts, n_levels = config["n_contexts"], description["config"]["levels"]
+        if n_contexts * n_levels > MOST_CELLS:
+            raise TooLarge(
+                f"{self.folder} has {n_contexts:,} contexts x {n_levels} levels; "
+                f"the page shows at most {MOST_CELLS:,} cells (scout report shows any)"
+            )
         self._signature, self._description, same = now, description, config == self._config
         if same:
             self.version += 1
@@ -315,6 +331,7 @@ class FollowedRun:
         following = first + known.sizes.length
         if [row["window"] for row in rows] != list(range(following, following + len(rows))):
             raise Refusal(f"it is of window {rows[0]['window']}, and window {following} comes next")
+        _require_windows([rows[0], rows[-1]])
         arrays = []
         for name, end in (("context", "n_contexts"), ("level", "n_levels"), ("success", "")):
             if [len(row[name]) for row in rows] != sizes:
@@ -330,8 +347,15 @@ class FollowedRun:
         known.sizes.append(np.array(sizes))
 
     def _take_events(self, lines: list[bytes]) -> None:
-        rows = parse_rows(lines, EVENTS)
-        columns = {name: np.array([row[name] for row in rows]) for name in self._events if name != "kind"}
+        rows = rows_of(lines, EVENTS)
+        for row in rows:
+            if row["kind"] not in KINDS:
+                raise Refusal(f"there is no move {row['kind']}")
+        columns = {
+            name: np.array([row[name] for row in rows], np.float64 if column.values.dtype.kind == "f" else np.int64)
+            for name, column in self._events.items()
+            if name != "kind"
+        }
         columns["kind"] = np.array([KINDS.index(row["kind"]) for row in rows])
         for name, end in (("context", "n_contexts"), ("from_level", "n_levels"), ("to_level", "n_levels")):
             if not _within(columns[name], int(self._config[end])):
@@ -453,32 +477,43 @@ def config_of(folder: Path) -> dict[str, Any]:
     content = read_small(path)
     with reading_foreign(path):
         config = parse_config(content, path)
-        require_shape(config, NEEDED)
-        _require_sizes(config["n_contexts"], config["n_levels"])
+        if missing := sorted(NEEDED - config.keys()):
+            raise Refusal(f"there is no {missing[0]!r}")
+        check_shape(config["n_contexts"], config["n_levels"])
     return config
 
 
-def run_of(folder: Path, n_contexts: int) -> dict[str, Any]:
-    """The folder's run.json, checked."""
-    path = folder / RUN
+def description_of(folder: Path, config: dict[str, Any], ours: bool) -> dict[str, Any]:
+    """The folder's run.json (``ours``), or what one would say of its ``config``; checked."""
+    path = folder / (RUN if ours else CONFIG)
     read_small(path)  # refuses links and giants
     with reading_foreign(path):
-        description = read_run(folder)
-        _require_sizes(n_contexts, description["config"]["levels"])
+        description = read_run(folder) if ours else described(config)
+        about = description["config"]
+        check_shape(config.get("n_contexts", 1), about["levels"])
+        oracle = description.get("groups", {}).get("oracle", [])
+        numbers = *about.items(), *about.get("constants", {}).items(), *(("oracle", number) for number in oracle)
+        for name, number in numbers:
+            if name != "seed" and isinstance(number, int) and not -(2**63) <= number < 2**63:
+                raise Refusal(f"its {name!r} has more than 64 bits")
     return description
 
 
-def _require_sizes(n_contexts: int, n_levels: int) -> None:
-    if not 0 < n_contexts * n_levels <= MOST_CELLS or not 0 < n_levels <= MOST_LEVELS:
-        raise Refusal(
-            f"it has {n_contexts} contexts and {n_levels} levels; there must be at least one of each, "
-            f"at most {MOST_LEVELS} levels and at most {MOST_CELLS:,} cells"
-        )
+def rows_of(lines: list[bytes], table: str) -> list[dict[str, Any]]:
+    """The rows of a table's lines, with their windows checked."""
+    rows = parse_rows(lines, table)
+    _require_windows(rows)
+    return rows
+
+
+def _require_windows(rows: list[dict[str, Any]]) -> None:
+    if not all(0 <= row["window"] < MOST_WINDOWS for row in rows):
+        raise Refusal(f"its window is not in 0 to {MOST_WINDOWS - 1:,}")
 
 
 def evaluations_of(lines: list[bytes]) -> list[dict[str, Any]]:
     """The rows of lines of evaluations.jsonl, checked."""
-    rows = parse_rows(lines, EVALUATIONS)
+    rows = rows_of(lines, EVALUATIONS)
     if not all(0 <= value <= 1 for row in rows for value in (row["success"], *row["groups"].values())):
         raise Refusal("a success is not between 0 and 1")
     return rows
@@ -487,7 +522,7 @@ def evaluations_of(lines: list[bytes]) -> list[dict[str, Any]]:
 def seconds_of(lines: list[bytes]) -> NDArray[np.float64]:
     """The seconds in lines of timing.jsonl, checked."""
     seconds = np.array([row["seconds"] for row in parse_rows(lines, TIMING)], np.float64)
-    if not (np.isfinite(seconds) & (seconds >= 0)).all():
+    if not ((seconds >= 0) & (seconds < LONGEST)).all():
         raise Refusal("its seconds are no time")
     return seconds
 

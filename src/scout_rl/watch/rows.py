@@ -7,14 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scout_rl.files.damage import error_text
 from scout_rl.files.refusal import Refusal
-from scout_rl.records.tables import CONFIG, EVALUATIONS, EVENTS, WINDOWS, parse_rows
+from scout_rl.records.tables import CONFIG, EVALUATIONS, EVENTS, WINDOWS
 from scout_rl.report.read.run import RunRecord
-from scout_rl.report.read.runs import described
 from scout_rl.watch import words
 from scout_rl.watch.disk import Signature, first_line, last_lines, reading_foreign, signature
-from scout_rl.watch.follow import RUN, TIMING, config_of, evaluations_of, run_of, seconds_of
+from scout_rl.watch.follow import RUN, TIMING, config_of, description_of, evaluations_of, rows_of, seconds_of
 
 FILES = (RUN, CONFIG, WINDOWS, EVENTS, EVALUATIONS, TIMING)
 PACE = 50
@@ -52,6 +50,8 @@ class Row:
         self._before: dict[str, Signature | None] = dict.fromkeys(FILES)
         self._parts: dict[str, dict[str, Any]] = {}
         self._troubles: dict[str, str] = {}
+        self._unread = ""
+        """Why its records are not shown, although nothing is wrong with them."""
 
     def look(self, now: float) -> bool:
         """Read the ends of the files that changed; whether the row did."""
@@ -66,26 +66,28 @@ class Row:
         row = dict(self.value)
         for part in self._parts.values():
             row.update(part)
-        row["trouble"] = "; ".join(dict.fromkeys(filter(None, self._troubles.values())))
+        whole = self._troubles.get("records", "")  # it names the row of a table, of which we see the end alone
+        troubles = [text for name, text in self._troubles.items() if str(folder / name) not in whole]
+        row["trouble"] = "; ".join(dict.fromkeys(filter(None, [*troubles, self._unread])))
         times = [s.changed / 1e9 for s in files.values() if s is not None]
         row["updated"] = round(max(times), 3) if times else row["updated"]
         if gone:
             row["trouble"] = f"{folder} was deleted: what was read before is shown"
         self._clock(row, now, files)
         row["stamp"] = f"{row['windows']}-{self.changes}{'-gone' if gone else ''}"
-        row["state"] = "deleted" if gone else self._state(row, now)
+        row["state"] = "deleted" if gone else "damaged" if any(troubles) else self._state(row, now)
         different = row != self.value
         self.value = row
         return different
 
-    def note(self, trouble: str) -> None:
+    def note(self, trouble: str, damaged: bool = True) -> None:
         """Add what reading the whole run found; empty: nothing."""
-        self._troubles["records"] = trouble
+        self._troubles["records"], self._unread = (trouble, "") if damaged else ("", trouble)
 
-    def fail(self, error: Exception) -> bool:
-        """Say that looking at the run failed, in a way that no check names; whether the row changed."""
+    def fail(self, trouble: str, damaged: bool) -> bool:
+        """Say that looking at the run failed; whether the row changed."""
         self._before = dict.fromkeys(FILES)  # read all of them again at the next look
-        row = {**self.value, "state": "damaged", "trouble": unexpected(self.place.path, error)}
+        row = {**self.value, "state": "damaged" if damaged else self.value["state"], "trouble": trouble}
         different = row != self.value
         self.value = row
         return different
@@ -112,7 +114,7 @@ class Row:
     def _describe(self, folder: Path) -> dict[str, Any]:
         config: dict[str, Any] = config_of(folder) if signature(folder / CONFIG) is not None else {}
         ours = signature(folder / RUN) is not None
-        about = (run_of(folder, config.get("n_contexts", 1)) if ours else described(config))["config"]
+        about = description_of(folder, config, ours)["config"]
         return {
             "kind": "folder" if ours else "log_dir",
             "setting": about["setting"],
@@ -127,7 +129,7 @@ class Row:
 
     def _windows(self, folder: Path) -> dict[str, Any]:
         ends = [first_line(folder / WINDOWS), *last_lines(folder / WINDOWS, 1)]
-        rows = parse_rows([line for line in ends if line], WINDOWS)
+        rows = rows_of([line for line in ends if line], WINDOWS)
         return {"first": rows[0]["window"], "windows": rows[-1]["window"] + 1} if rows else {"first": 0, "windows": 0}
 
     def _evaluation(self, folder: Path) -> dict[str, Any]:
@@ -138,7 +140,7 @@ class Row:
         return {"groups": groups, "evaluated_at": rows[-1]["window"], "worst": worst_of(groups)}
 
     def _event(self, folder: Path) -> dict[str, Any]:
-        moves = parse_rows(last_lines(folder / EVENTS, 1), EVENTS)
+        moves = rows_of(last_lines(folder / EVENTS, 1), EVENTS)
         last = self._parts.get(EVALUATIONS, {})
         at = last.get("evaluated_at")
         if moves and (at is None or moves[-1]["window"] >= at):
@@ -161,8 +163,6 @@ class Row:
 
     @staticmethod
     def _state(row: dict[str, Any], now: float) -> str:
-        if row["trouble"]:
-            return "damaged"
         if row["budget"] is not None and row["windows"] >= row["budget"] and row["evaluated_at"] == row["budget"]:
             return "finished"
         if now - row["updated"] > max(QUIET, PACES * (row["seconds_per_window"] or 0)):
@@ -176,8 +176,9 @@ class RecordRow(Row):
     def look(self, now: float) -> bool:
         """Nothing is read here: `fill` does it."""
         gone = signature(self.place.path) is None
-        trouble = self._troubles.get("records", "")
-        news = {"state": "deleted" if gone else "damaged" if trouble else "finished", "trouble": trouble}
+        damage = self._troubles.get("records", "")
+        state = "deleted" if gone else "damaged" if damage else "finished"
+        news = {"state": state, "trouble": damage or self._unread}
         different = any(self.value[name] != text for name, text in news.items())
         self.value = {**self.value, **news, "kind": "compact"}
         return different
@@ -197,11 +198,6 @@ class RecordRow(Row):
             "updated": round(self.place.path.stat().st_mtime, 3),
             "stamp": f"{about.windows}-1",
         }
-
-
-def unexpected(path: Path, error: Exception) -> str:
-    """The sentence for an error that no check names."""
-    return f"{path} cannot be read: {type(error).__name__}: {error_text(error)}; mend its files or move it away"
 
 
 def worst_of(groups: dict[str, float]) -> dict[str, Any] | None:

@@ -46,7 +46,7 @@ def draw(watcher: Watcher) -> Group:
     if not rows:
         return Group(*parts, Text("no run yet"))
     parts.append(_runs(rows))
-    chosen = next((row for row in rows if row["state"] not in ("deleted", "damaged")), rows[0])
+    chosen = next((row for row in rows if not row["trouble"]), rows[0])
     parts += _details(watcher, chosen)
     return Group(*parts)
 

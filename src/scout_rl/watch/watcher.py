@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+import traceback
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl import __version__
+from scout_rl.files.damage import DAMAGE, error_text
 from scout_rl.files.refusal import Refusal
 from scout_rl.report.measure.stuck import Stuck, find_stuck
 from scout_rl.report.read.run import RunRecord
@@ -26,9 +28,9 @@ from scout_rl.watch.alerts import alerts
 from scout_rl.watch.disk import opened as opened_file
 from scout_rl.watch.disk import read_small
 from scout_rl.watch.find import Found, Search
-from scout_rl.watch.follow import FollowedRun
+from scout_rl.watch.follow import FollowedRun, TooLarge
 from scout_rl.watch.replay import Replay
-from scout_rl.watch.rows import Place, RecordRow, Row, unexpected
+from scout_rl.watch.rows import Place, RecordRow, Row
 
 INTERVAL = 1.0
 """Seconds between two looks at the files."""
@@ -89,14 +91,6 @@ class PackedRun:
         }
 
 
-def _look_at(row: Row, now: float) -> bool:
-    """Bring a row up to date; whether it changed. Whatever its folder holds, the others are shown."""
-    try:
-        return row.look(now)
-    except Exception as error:
-        return row.fail(error)
-
-
 def _arrays(run: RunRecord) -> list[NDArray[Any]]:
     """All arrays of a run."""
     optional = [array for array in (run.frontier, run.context_group, run.oracle_group) if array is not None]
@@ -124,6 +118,7 @@ class Watcher:
         self._stuck: dict[str, tuple[int, list[Stuck]]] = {}
         self._judged: dict[str, Judged] = {}
         self._deleted: dict[str, float] = {}
+        self._printed: set[tuple[str, type[Exception]]] = set()
 
     # -- looking ---------------------------------------------------------------------------------------------------
 
@@ -134,10 +129,29 @@ class Watcher:
             self._find()
             now = time.time()
             for key, row in self.rows.items():
-                if _look_at(row, now):
+                if self._look_at(row, now):
                     self.changed_at[key] = self.number
             self._forget(now)
             self._judge(spare, again)
+
+    def _look_at(self, row: Row, now: float) -> bool:
+        """Bring a row up to date; whether it changed."""
+        try:
+            return row.look(now)
+        except Exception as error:
+            return row.fail(*self._explained(row.place, error))
+
+    def _explained(self, place: Place, error: Exception) -> tuple[str, bool]:
+        """A sentence, and whether the run's files are damaged. A mistake of ours is printed; other runs go on."""
+        kind = type(error)
+        if isinstance(error, Refusal):
+            return str(error), not isinstance(error, TooLarge)
+        if isinstance(error, DAMAGE):
+            return f"{place.path} is damaged: {kind.__name__}: {error_text(error)}", True
+        if (place.id, kind) not in self._printed:
+            self._printed.add((place.id, kind))
+            traceback.print_exception(error)
+        return f"scout watch failed on {place.path}: {kind.__name__}: {error_text(error)}; please report it", False
 
     def _forget(self, now: float) -> None:
         """Take runs off the list that were deleted some time ago."""
@@ -179,7 +193,7 @@ class Watcher:
 
     def _judge_one(self, key: str, seconds: float) -> None:
         row = self.rows[key]
-        stamp = row.value["stamp"]
+        stamp, damaged = row.value["stamp"], True
         try:
             run = self._open(key, seconds)
             trouble = run.trouble
@@ -191,19 +205,19 @@ class Watcher:
             record = run.record()
             found = [alert._asdict() for alert in alerts(record)]
             judged_at = record.about.first + record.about.windows
-        except Refusal as refusal:
-            found, judged_at, trouble = [], None, str(refusal)
         except FileNotFoundError:
             return
-        except Exception as error:  # whatever its folder holds, the others are read
-            found, judged_at, trouble = [], None, unexpected(row.place.path, error)
-            self._close(key)
+        except Exception as error:
+            found, judged_at = [], None
+            trouble, damaged = self._explained(row.place, error)
+            if not isinstance(error, Refusal):
+                self._close(key)
         self._judged[key] = Judged(stamp, time.monotonic())
         news = {"alerts": found, "alerts_at": judged_at}
         if row.value["state"] not in ("deleted",):
-            row.note(trouble)
+            row.note(trouble, damaged)
         before = row.value
-        _look_at(row, time.time())
+        self._look_at(row, time.time())
         row.value = {**row.value, **news}
         if row.value != before:
             self.changed_at[key] = self.number

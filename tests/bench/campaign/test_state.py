@@ -276,6 +276,14 @@ def test_a_damaged_record_is_listed(runs, store, tmp_path):
     assert conduct.missing(runs, states) == list(runs[1:])
 
 
+def test_a_failure_without_its_error_is_listed(runs, store):
+    store.write(f".campaign/{runs[0].name}.failures.json", b'[{"windows": 3}]')
+    states = conduct.survey(runs, store, None)
+    assert states[runs[0].name].phase is Phase.FAILED
+    assert states[runs[0].name].note.endswith("failures.json is damaged: there is no 'error'")
+    assert conduct.missing(runs, states) == list(runs[1:])
+
+
 def whole_run(run, store):
     """A finished run's folder with all of its records."""
     played = play(store.local_folder(run.name), steadily(lambda c: 1.0), windows=run.config.windows, rollouts=16)

@@ -142,6 +142,8 @@ def failures(run: PlannedRun, store: Store) -> list[dict[str, Any]]:
     with reading(f"{store.url}/{_failures_file(run)}"):
         rows: list[dict[str, Any]] = json.loads(content) if content else []
         require_shape(rows, [{"error": str}])
+        if not all("error" in row for row in rows):
+            raise Refusal("there is no 'error'")
     return rows
 
 

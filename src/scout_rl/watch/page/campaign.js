@@ -26,7 +26,7 @@ export class Campaign {
     const failed = told.cells.filter((cell) => cell.error);
     this.failureCard.hidden = !failed.length && !told.troubles.length;
     reconcile(this.troubles, told.troubles, (sentence) => sentence, (sentence) => element("p", { className: "trouble", textContent: sentence }));
-    reconcile(this.failures, failed, (cell) => `${cell.setting} ${cell.rule} ${cell.seed} ${cell.error} ${cell.times}`, (cell) => element("li", {}, element("b", { textContent: cell.state }), cell.id ? link(`#/run/${cell.id}`, named(cell)) : element("span", { textContent: named(cell) }), element("span", { textContent: wrong(cell) })));
+    reconcile(this.failures, failed, JSON.stringify, (cell) => element("li", {}, element("b", { textContent: cell.state }), cell.id ? link(`#/run/${cell.id}`, named(cell)) : element("span", { textContent: named(cell) }), element("span", { textContent: wrong(cell) })));
     this.showGrid(told);
   }
 
