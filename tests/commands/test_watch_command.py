@@ -34,7 +34,7 @@ def start(*words):
 
 
 def get(url, **headers):
-    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=200) as answer:
         return answer.read()
 
 
@@ -50,7 +50,7 @@ def test_a_page_until_it_is_stopped_and_then_the_alerts(tmp_path):
     with pytest.raises(urllib.error.HTTPError, match="403"):
         get(url, Host="evil.example")
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=200)
     assert out.startswith("alert: bad: Every context is hopeless at the easiest level")
     assert (process.returncode, err) == (0, "")
     assert before == {path: path.stat().st_mtime_ns for path in [run.folder, *run.folder.rglob("*")]}
@@ -63,10 +63,10 @@ def test_another_host_prints_a_token(tmp_path):
     with pytest.raises(urllib.error.HTTPError, match="403"):
         get(f"http://127.0.0.1:{port}/")
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-    with opener.open(f"http://127.0.0.1:{port}/?token={token}", timeout=60) as answer:
+    with opener.open(f"http://127.0.0.1:{port}/?token={token}", timeout=200) as answer:
         assert b"<html" in answer.read()
     process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 0
+    assert process.wait(200) == 0
 
 
 def test_wrong_words(tmp_path, capsys, monkeypatch):
@@ -92,7 +92,7 @@ def test_beside_a_training(tmp_path, capsys):
     with beside(tmp_path / "runs" / "run"):
         url = re.search(r"http://\S+/", capsys.readouterr().out)[0]
         GrowingRun(tmp_path / "runs" / "run", rule=rules.Scout(n_min=5)).play(120, lambda cells, w: np.zeros(16, bool))
-        end = time.monotonic() + 60
+        end = time.monotonic() + 200
         while not json.loads(get(f"{url}api/overview"))["runs"]:
             assert time.monotonic() < end
             time.sleep(0.2)

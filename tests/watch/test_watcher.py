@@ -331,7 +331,7 @@ def test_alerts_are_read_in_the_spare_time_and_stay_current(tmp_path):
     assert [alert["kind"] for alert in row["alerts"]] == ["hopeless at the easiest"]
     assert row["alerts_at"] == 120
     run.play(60, lambda cells, w: np.ones(16, bool))
-    watching.look(spare=5.0)
+    watching.look(spare=5.0, again=3600.0)
     assert row_of(watching, "bad")["alerts_at"] == 120  # a growing run is read again after some seconds
     watching.look(spare=5.0, again=0.0)
     row = row_of(watching, "bad")

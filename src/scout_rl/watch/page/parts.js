@@ -17,6 +17,7 @@ export const link = (href, words, className) => element("a", { href, textContent
 
 export function reconcile(parent, items, key, make, update) { // an item keeps its element, so focus and selection stay
   const before = new Map([...parent.children].map((child) => [child.dataset.key, child]));
+  const focused = parent.contains(document.activeElement) ? document.activeElement : null; // a moved element loses it
   items.forEach((item, i) => {
     const name = String(key(item)), child = before.get(name) || make(item);
     child.dataset.key = name;
@@ -25,6 +26,7 @@ export function reconcile(parent, items, key, make, update) { // an item keeps i
     if (parent.children[i] !== child) parent.insertBefore(child, parent.children[i] || null);
   });
   for (const child of before.values()) child.remove();
+  if (focused && focused.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true });
 }
 
 export class LongList { // the first `step` items, and a button that shows as many more
