@@ -35,9 +35,9 @@ class TorchCurriculum:
 
     Whether a window is complete is known on the device alone. So the pass that closes one is computed every
     ``close_every`` calls, and takes effect where its episodes have all ended. It is the expensive part: about a
-    thousand small kernels. With the default, windows keep up while episodes last an eighth of ``longest`` or more: that
-    is every ``longest / 32`` calls with the default window. Larger windows close less often. `drain` warns where
-    episodes went uncounted.
+    thousand small kernels. With both defaults, windows keep up while episodes last an eighth of ``longest`` or more:
+    every ``longest / 32`` calls, at least one. Larger windows close less often, and one of fewer outcomes than end in a
+    call cannot keep up. `drain` warns where episodes went uncounted.
     """
 
     def __init__(
