@@ -86,7 +86,7 @@ class Env:
         self.episode_length_buf += 1
         manager = self.termination_manager
         manager.success = cart.joint[:, 0] >= 10
-        manager.dones = manager.success | (self.episode_length_buf >= LIMIT)
+        manager.dones = manager.success | (self.episode_length_buf >= self.max_episode_length)
         ids = manager.dones.nonzero().flatten()
         if len(ids):
             self._reset_idx(ids)
@@ -187,6 +187,26 @@ def test_an_episode_that_was_cut_has_its_whole_time_again():
     first = int(of(env).device.state.queue.code[0])
     assert first > 0, "it had the first place"
     assert (first - 1) % 2 == 1, "its success counts"
+
+
+@pytest.mark.parametrize("length", [200, 25])
+def test_by_default_windows_keep_up_though_few_environments_call_the_term_seldom(length):
+    """Out of step, one episode or two end in a call; the limit is 200 steps, and an eighth of it is promised."""
+    env = Env(lambda env: make(env, rule=rules.Random(), window=0, close_every=0))
+    env.max_episode_length, ended, generator = 200, 0, torch.Generator().manual_seed(0)
+    env.reset()
+    left = torch.randint(1, length, (ENVS,), generator=generator)
+    for _ in range(30 * 200):
+        left -= 1
+        env.scene["cart"].joint[:, 0] = torch.where(left <= 0, 10.0, -1.0)
+        env.step(torch.zeros(ENVS))
+        done = env.termination_manager.dones
+        ended += int(done.sum())
+        left[done] = torch.randint(length - length // 4, length + length // 4, (ENVS,), generator=generator)[done]
+    device = of(env).device
+    assert device.close_every > 8, "no more often than it takes"
+    assert int(device.state.uncounted) == 0
+    assert ended - 16 * int(device.state.rule.statistics.window) < 40, "no backlog"
 
 
 def test_a_training_s_function_makes_the_environment_of_evaluation_too(tmp_path):
