@@ -41,7 +41,7 @@ class Episodes:
     queue: int = 0
     """Episodes that are remembered; 0: 8 per environment, at least four windows."""
     log: int = 64
-    """Closed windows that are kept until they are drained."""
+    """Closed windows that are kept until they are drained; if more close before, the records end there."""
     oracle_group: ArrayLike | None = None
     """One label per context, for rules that use them."""
     one_cell: bool = dataclasses.field(init=False)
