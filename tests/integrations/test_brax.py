@@ -364,16 +364,23 @@ def test_labels_reach_the_device_and_the_records(tmp_path):
 
 def test_episodes_that_did_not_count_are_named_once(tmp_path):
     """One outcome per window, one window per call: more end."""
-    curriculum = make(rule=rules.Random(), window=1, log_dir=tmp_path)
+    curriculum = make(rule=rules.Random(), window=1, log_dir=tmp_path / "log")
     env = curriculum.wrap(Walk(), LIMIT, 1)
     played(env, jax.jit(env.reset)(keys()), 100)
     missing = int(curriculum.state.uncounted)
     assert missing > 5
-    with pytest.warns(UserWarning, match=f"^{missing} episodes were played but not counted.* window= .*close_every="):
-        curriculum.drain()
+    sentence = f"^{missing} episodes were played but not counted.* window= .*close_every="
+    with pytest.warns(UserWarning, match=sentence) as warned:
+        curriculum.save(tmp_path / "saved")
+    assert {warning.filename for warning in warned} == {__file__}
+    other = make(rule=rules.Random(), window=1, log_dir=tmp_path / "log")
+    other.load(tmp_path / "saved")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         curriculum.drain()
+        state = jax.jit(other.wrap(Walk(), LIMIT, 1).reset)(keys())
+        other.drain()
+    assert int(state.info[INFO].cells.named) == missing
 
 
 def wrong(change):

@@ -167,11 +167,16 @@ def test_episodes_that_did_not_count_are_named_once():
         missing = int(curriculum.state.uncounted) - before
         before += missing
         assert missing > 0
-        with pytest.warns(UserWarning, match=f"^{missing} episodes were played but not counted.* close_every="):
+        sentence = f"^{missing} episodes were played but not counted.* close_every="
+        with pytest.warns(UserWarning, match=sentence) as warned:
             curriculum.drain(records)
+        assert {warning.filename for warning in warned} == {__file__}
+    again = made("scout", queue=10, log=1)
+    again.load_state_dict(curriculum.state_dict())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         curriculum.drain(records)
+        again.drain(records)
 
 
 def test_records_with_other_labels_are_refused():

@@ -84,6 +84,7 @@ class Episodes:
             queue=outcomes(self.queue),
             queued=zero,
             uncounted=zero,
+            named=zero,
             total=self.cumulated(state),
             deck=nobody,
             dealt=np.int32(n),

@@ -96,7 +96,8 @@ class TorchCurriculum:
     def drain(self, records: Curriculum) -> None:
         """Hand the closed windows to a host curriculum, which writes its records. This waits for the device."""
         fetched = self._arrays(self.state)
-        host.warn_uncounted(fetched, records)
+        host.warn_uncounted(fetched)
+        self.state = self.state._replace(named=self.state.uncounted)
         if host.drained(self.episodes, fetched, records):
             self.state = self.state._replace(logged=torch.zeros_like(self.state.logged))
 
