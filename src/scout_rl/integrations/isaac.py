@@ -25,9 +25,9 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from scout_rl.curriculum import Curriculum, snapshot
+from scout_rl.curriculum import Curriculum
 from scout_rl.files.extras import naming_extras
-from scout_rl.integrations.device.training import DEVICE, Training
+from scout_rl.integrations.device.training import Training
 from scout_rl.rules.rule import Rule, require
 
 with naming_extras("scout_rl.integrations.isaac", "torch"):
@@ -95,10 +95,11 @@ class IsaacCurriculum(Training):
         """The device's state, on the device."""
         return self.device.state
 
-    def load(self, folder: str | os.PathLike[str]) -> None:
+    def load(self, path: str | os.PathLike[str]) -> None:
         """Go on where another training was saved. Call it in ``make``; the training needs as many environments."""
-        super().load(folder)
-        self.device.load_state_dict(snapshot.load(os.path.join(folder, DEVICE)))
+        super().load(path)
+        assert self._loaded is not None
+        self.device.load_state_dict(self._loaded)
 
     def report(self, env: Any) -> None:
         """Take the outcomes of the episodes that have just ended; an episode that was cut is played again."""

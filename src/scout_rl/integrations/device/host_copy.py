@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from scout_rl.curriculum import Curriculum, snapshot
+from scout_rl.curriculum import Curriculum
 from scout_rl.files.extras import naming_extras
 from scout_rl.integrations.device import host
 from scout_rl.integrations.device.jax_curriculum import JaxCurriculum
 from scout_rl.integrations.device.state import State
-from scout_rl.integrations.device.training import DEVICE, Training
+from scout_rl.integrations.device.training import Training
 from scout_rl.rules.cells import Array
 from scout_rl.rules.rule import Rule, require
 
@@ -81,7 +81,7 @@ class HostCopy(Training):
         )
         with jax.ensure_compile_time_eval():
             if self._loaded is not None:
-                first = self._device.load_state_dict(snapshot.load(self._loaded / DEVICE))
+                first = self._device.load_state_dict(self._loaded)
             else:
                 first = self._device.init(jax.random.key(self._seed))
             self._newest = jax.device_get(first)
