@@ -82,6 +82,17 @@ def test_the_root_holds_the_entrances_alone():
     assert {path.name for path in SRC.iterdir() if path.is_file()} == ROOT_FILES
 
 
+def test_one_file_of_the_rules_knows_which_kind_of_array_it_has():
+    """And torch's own functions. In all others nothing is compared with ``np``, and nobody asks whether it is JAX."""
+    for path in (SRC / "rules").glob("*.py"):
+        if path.name in ("arrays.py", "torch_arrays.py"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            asks = isinstance(node, ast.Compare) and "np" in map(ast.unparse, node.comparators)
+            asks |= isinstance(node, ast.alias) and node.name in ("is_jax", "TorchArrays", "jax", "torch")
+            assert not asks, f"{path.name}: {ast.unparse(node)}"
+
+
 def test_no_global_random_state():
     for path in SRC.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

@@ -108,6 +108,17 @@ def test_every_script_runs_in_short(name, tmp_path):
     assert done.stdout.strip()
 
 
+@pytest.mark.parametrize("update", [16, 256])
+def test_the_largest_windows_of_the_page_are_what_the_rule_does(update):
+    """The last row of docs/trainer-own-loop.md's tables, where the blocks of `ability` are largest."""
+    from benchmarks.window_size import rollouts_to_solve, text
+
+    table = (ROOT / "docs/trainer-own-loop.md").read_text().split(f"after {update} rollouts:")[1]
+    cells = re.search(r"\| 1,024 \| (\S+) \| \S+ \| (\S+) \|", table).groups()
+    for bank, cell in zip(("homogeneous", "conflict"), cells, strict=True):
+        assert text([rollouts_to_solve(bank, "ability", 1024, update, seed) for seed in range(6)]) == cell, bank
+
+
 def test_every_development_script_says_what_it_takes():
     """Those that train on development seeds need nothing beyond the package."""
     pytest.importorskip("jax")

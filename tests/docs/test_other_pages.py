@@ -17,7 +17,7 @@ def test_brax(tmp_path, monkeypatch, capsys):
     assert isinstance(names["records"], Curriculum)
     assert names["records"].windows > 5
     assert len((tmp_path / "runs/brax/windows.jsonl").read_text().splitlines()) == names["records"].windows
-    assert {path.name for path in (tmp_path / "runs/brax-saved").iterdir()} == {"device.npz", "records.npz"}
+    assert (tmp_path / "runs/brax.npz").is_file()
 
 
 def test_isaac(tmp_path, monkeypatch, capsys):
@@ -27,4 +27,4 @@ def test_isaac(tmp_path, monkeypatch, capsys):
     in_order("trainer-isaac.md", printed)
     assert names["records"].windows > 0
     assert (tmp_path / "runs/isaac/windows.jsonl").exists()
-    assert {path.name for path in (tmp_path / "runs/isaac-saved").iterdir()} == {"device.npz", "records.npz"}
+    assert (tmp_path / "runs/isaac.npz").is_file()

@@ -271,11 +271,14 @@ def test_a_saved_training_goes_on_in_another(tmp_path):
     assert len((tmp_path / "log/windows.jsonl").read_text().splitlines()) == other.drain().windows
     with pytest.raises(Refusal, match="load comes before"):
         other.load(tmp_path / "saved")
-    with pytest.raises(Refusal, match=r"log has no device.npz: name the folder that was given to save"):
+    with pytest.raises(Refusal, match=r"no file .*log: name the one that was given to save"):
         make().load(tmp_path / "log")
-    (tmp_path / "saved/records.npz").unlink()
-    with pytest.raises(Refusal, match=r"saved has no records.npz: that training had no log_dir"):
-        make(log_dir=tmp_path / "more").load(tmp_path / "saved")
+    without = make()
+    without.load(tmp_path / "saved")
+    jax.jit(without.wrap(Walk(), LIMIT, 1).reset)(keys())
+    without.save(tmp_path / "without")
+    with pytest.raises(Refusal, match=r"without has no records: that training had no log_dir"):
+        make(log_dir=tmp_path / "more").load(tmp_path / "without")
     third = make(log_dir=tmp_path / "log", seed=3)
     with pytest.raises(Refusal, match="already holds windows"):
         jax.jit(third.wrap(Walk(), LIMIT, 1).reset)(keys())
@@ -364,16 +367,23 @@ def test_labels_reach_the_device_and_the_records(tmp_path):
 
 def test_episodes_that_did_not_count_are_named_once(tmp_path):
     """One outcome per window, one window per call: more end."""
-    curriculum = make(rule=rules.Random(), window=1, log_dir=tmp_path)
+    curriculum = make(rule=rules.Random(), window=1, log_dir=tmp_path / "log")
     env = curriculum.wrap(Walk(), LIMIT, 1)
     played(env, jax.jit(env.reset)(keys()), 100)
     missing = int(curriculum.state.uncounted)
     assert missing > 5
-    with pytest.warns(UserWarning, match=f"^{missing} episodes were played but not counted.* window= .*close_every="):
-        curriculum.drain()
+    sentence = f"^{missing} episodes were played but not counted.* window= .*close_every="
+    with pytest.warns(UserWarning, match=sentence) as warned:
+        curriculum.save(tmp_path / "saved")
+    assert {warning.filename for warning in warned} == {__file__}
+    other = make(rule=rules.Random(), window=1, log_dir=tmp_path / "log")
+    other.load(tmp_path / "saved")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         curriculum.drain()
+        state = jax.jit(other.wrap(Walk(), LIMIT, 1).reset)(keys())
+        other.drain()
+    assert int(state.info[INFO].cells.named) == missing
 
 
 def wrong(change):

@@ -5,8 +5,10 @@ With mjlab itself: `test_mjlab_itself` (slow, in the environment that ``make mjl
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
+import os
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -86,7 +88,7 @@ class Env:
         self.episode_length_buf += 1
         manager = self.termination_manager
         manager.success = cart.joint[:, 0] >= 10
-        manager.dones = manager.success | (self.episode_length_buf >= LIMIT)
+        manager.dones = manager.success | (self.episode_length_buf >= self.max_episode_length)
         ids = manager.dones.nonzero().flatten()
         if len(ids):
             self._reset_idx(ids)
@@ -189,6 +191,26 @@ def test_an_episode_that_was_cut_has_its_whole_time_again():
     assert (first - 1) % 2 == 1, "its success counts"
 
 
+@pytest.mark.parametrize("length", [200, 25])
+def test_by_default_windows_keep_up_though_few_environments_call_the_term_seldom(length):
+    """Out of step, one episode or two end in a call; the limit is 200 steps, and an eighth of it is promised."""
+    env = Env(lambda env: make(env, rule=rules.Random(), window=0, close_every=0))
+    env.max_episode_length, ended, generator = 200, 0, torch.Generator().manual_seed(0)
+    env.reset()
+    left = torch.randint(1, length, (ENVS,), generator=generator)
+    for _ in range(30 * 200):
+        left -= 1
+        env.scene["cart"].joint[:, 0] = torch.where(left <= 0, 10.0, -1.0)
+        env.step(torch.zeros(ENVS))
+        done = env.termination_manager.dones
+        ended += int(done.sum())
+        left[done] = torch.randint(length - length // 4, length + length // 4, (ENVS,), generator=generator)[done]
+    device = of(env).device
+    assert device.close_every > 8, "no more often than it takes"
+    assert int(device.state.uncounted) == 0
+    assert ended - 16 * int(device.state.rule.statistics.window) < 40, "no backlog"
+
+
 def test_a_training_s_function_makes_the_environment_of_evaluation_too(tmp_path):
     """Only a training opens its log_dir."""
     maker = functools.partial(make, log_dir=tmp_path)
@@ -226,7 +248,7 @@ def test_a_saved_training_goes_on_in_another(tmp_path):
     saved = TorchCurriculum(
         rules.Ability(), CONTEXTS, LEVELS, environments=ENVS, longest=LIMIT, window=4, close_every=1, device="cpu"
     )
-    saved.load_state_dict(snapshot.load(tmp_path / "saved/device.npz"))
+    saved.load_state_dict(snapshot.load(tmp_path / "saved"))
     assert torch.equal(of(other).context, saved.cells.context)
     assert torch.equal(other.scene["cart"].joint[:, 0], 2.5 * saved.cells.level)
     assert of(other).drain().windows == windows > 3
@@ -235,6 +257,52 @@ def test_a_saved_training_goes_on_in_another(tmp_path):
     assert len((tmp_path / "log/windows.jsonl").read_text().splitlines()) == more
     with pytest.raises(Refusal, match="load comes before"):
         of(other).load(tmp_path / "saved")
+
+
+@pytest.mark.parametrize("writes", [0, 1])
+def test_a_save_that_is_cut_leaves_one_to_go_on_from(writes, tmp_path, monkeypatch):
+    """The process ends while it writes, before or after a first file is in its place."""
+
+    def resumed(env):
+        curriculum = make(env, log_dir=tmp_path / "log")
+        curriculum.load(tmp_path / "saved")
+        return curriculum
+
+    def replace(*paths):
+        if len(done) == writes:
+            raise KeyboardInterrupt
+        done.append(os_replace(*paths))
+
+    one = Env(lambda env: make(env, log_dir=tmp_path / "log"))
+    windows = train(one, 40)
+    of(one).save(tmp_path / "saved")
+    train(one, 40, seed=1)
+    done, os_replace = [], os.replace
+    with monkeypatch.context() as patched, contextlib.suppress(KeyboardInterrupt):
+        patched.setattr(os, "replace", replace)
+        of(one).save(tmp_path / "saved")
+    other = Env(resumed)
+    other.reset()
+    begun = of(other).drain().windows
+    assert begun == int(of(other).state.rule.statistics.window)
+    assert begun == windows if not done else begun > windows
+    assert train(other, 40, seed=2) > begun + 3
+
+
+def test_a_save_without_records_is_refused_where_records_are_kept(tmp_path):
+    def resumed(env, **options):
+        curriculum = make(env, **options)
+        curriculum.load(tmp_path / "saved")
+        return curriculum
+
+    one = Env(lambda env: make(env, log_dir=tmp_path / "log"))
+    train(one, 40)
+    of(one).save(tmp_path / "saved")
+    two = Env(resumed)
+    two.reset()
+    of(two).save(tmp_path / "saved")
+    with pytest.raises(Refusal, match="saved has no records: that training had no log_dir"):
+        Env(functools.partial(resumed, log_dir=tmp_path / "log")).reset()
 
 
 def test_labels_reach_the_device_and_the_records(tmp_path):

@@ -37,9 +37,9 @@ class BraxCurriculum(HostCopy):
 
     ``success`` is a key of ``state.metrics`` or ``state.info``, or a function of the batched state. An episode succeeds
     if any of its steps does, also one that ``action_repeat`` repeats. ``window`` outcomes close a window; 0: a quarter
-    of the environments. ``oracle_group`` is one label per context, for rules that use them. ``library_wrap`` is the
-    function whose autoreset is replaced: Brax's own, or Playground's ``wrap_for_brax_training``. Entries of ``info``
-    that ``keep`` names go on over a restart.
+    of the environments, more where episodes have at most 24 calls. ``oracle_group`` is one label per context, for rules
+    that use them. ``library_wrap`` is the function whose autoreset is replaced: Brax's own, or Playground's
+    ``wrap_for_brax_training``. Entries of ``info`` that ``keep`` names go on over a restart.
     """
 
     def __init__(

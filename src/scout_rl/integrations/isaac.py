@@ -18,15 +18,16 @@ is given; Isaac Lab's ``scene.reset_to`` needs every entity. Positions are relat
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from scout_rl.curriculum import Curriculum, snapshot
+from scout_rl.curriculum import Curriculum
 from scout_rl.files.extras import naming_extras
-from scout_rl.integrations.device.training import DEVICE, Training
+from scout_rl.integrations.device.training import Training
 from scout_rl.rules.rule import Rule, require
 
 with naming_extras("scout_rl.integrations.isaac", "torch"):
@@ -46,7 +47,8 @@ class IsaacCurriculum(Training):
     ``success`` is the name of a termination term, or a function of the environment that returns ``[environments]``; it
     is read at an episode's last step. ``log_dir`` is opened at the training's first reset, so an environment for
     evaluation may come from the same function. ``sizes`` go to `TorchCurriculum`. Its ``longest`` is in steps of the
-    environment here, and ``close_every`` in calls of the curriculum term: steps at which an episode ends.
+    environment here, and ``close_every`` in calls of the curriculum term: steps at which an episode ends. Its default
+    is lower here where few environments run, whose episodes end at few steps.
     """
 
     def __init__(
@@ -80,6 +82,8 @@ class IsaacCurriculum(Training):
         sizes = {"environments": env.num_envs, "longest": int(env.max_episode_length), **sizes}
         device: dict[str, Any] = {"device": env.device, "seed": seed, "oracle_group": oracle_group, **sizes}
         self.device = TorchCurriculum(rule, *shape, **device)
+        if not sizes.get("close_every"):
+            self.device.close_every = _calls(self.device.close_every, self.device.episodes.window)
 
     @property
     def context(self) -> Any:
@@ -91,10 +95,11 @@ class IsaacCurriculum(Training):
         """The device's state, on the device."""
         return self.device.state
 
-    def load(self, folder: str | os.PathLike[str]) -> None:
+    def load(self, path: str | os.PathLike[str]) -> None:
         """Go on where another training was saved. Call it in ``make``; the training needs as many environments."""
-        super().load(folder)
-        self.device.load_state_dict(snapshot.load(os.path.join(folder, DEVICE)))
+        super().load(path)
+        assert self._loaded is not None
+        self.device.load_state_dict(self._loaded)
 
     def report(self, env: Any) -> None:
         """Take the outcomes of the episodes that have just ended; an episode that was cut is played again."""
@@ -153,6 +158,11 @@ def of(env: Any, make: Make | None = None) -> IsaacCurriculum:
         assert make is not None
         setattr(env, ATTRIBUTE, make(env))
     return getattr(env, ATTRIBUTE)  # type: ignore[no-any-return]
+
+
+def _calls(steps: int, window: int) -> int:
+    """The expected calls of the term in ``steps`` steps at which a window's episodes end out of step."""
+    return max(1, int(-steps * math.expm1(-window / steps)))
 
 
 def _indices(env: Any, env_ids: Any) -> Any:

@@ -44,6 +44,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from scout_rl.rules.arrays import (
+    all_true,
     by_rows,
     cast,
     copied,
@@ -59,7 +60,7 @@ from scout_rl.rules.arrays import (
     running_max,
     search,
     segment_sum,
-    traced,
+    with_information,
 )
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import Rule, Status, check_shape, limited
@@ -69,8 +70,6 @@ from scout_rl.rules.unpaced import BETA
 BLOCK, MOST_BLOCKS = 16, 8
 """Outcomes per step of the filter. A window of more than 128 has 8 blocks of equal size instead: more blocks bring its
 chances no nearer to the truth, and each is a chain of small kernels on a GPU."""
-UNROLLED = 16
-"""Levels up to which JAX's step of the shared part is written out."""
 LIMIT = 6.0
 """Bound of ``g`` and of ``d``, in logits."""
 SHARED_STEP, OWN_STEP = 1.0, 2.0
@@ -235,7 +234,7 @@ class Ability(Rule):
         shape = runs, n_levels
         residual = segment_sum(e / explained, at, runs * n_levels).reshape(shape)
         information = segment_sum(i / explained, at, runs * n_levels).reshape(shape)
-        C = _with_information(C, information)
+        C = with_information(C, information)
         shared = running_max(carry.shared + _bounded(product(C, residual[..., None])[..., 0], SHARED_STEP))
 
         gain = v / explained
@@ -313,7 +312,7 @@ def _blocks(outcomes: Outcomes, runs: int) -> tuple[Array, ...]:
     xp = namespace(outcomes.context)
     columns = [c.reshape(runs, -1) for c in (outcomes.context, outcomes.level, outcomes.success, outcomes.valid)]
     valid = columns[3]
-    if xp is not np or not valid.all():
+    if not all_true(valid):
         order = order_of(~valid)
         columns = [xp.take_along_axis(c, order, axis=-1) for c in columns]
     n = valid.shape[-1]
@@ -323,20 +322,6 @@ def _blocks(outcomes: Outcomes, runs: int) -> tuple[Array, ...]:
         return tuple(c[None] for c in columns)
     padding = [(0, 0), (0, blocks * size - n)]
     return tuple(xp.moveaxis(xp.pad(c, padding).reshape(runs, blocks, size), 1, 0) for c in columns)
-
-
-def _with_information(C: Array, information: Array) -> Array:
-    """``(1/C + diag(information))**-1`` for ``[runs, levels, levels]`` and ``[runs, levels]``.
-
-    Solved for; JAX takes one level after the other instead: a library's solver is tens of kernels on a GPU.
-    """
-    xp, n_levels = namespace(C), C.shape[-1]
-    if not traced(C) or n_levels > UNROLLED:
-        return xp.linalg.solve(xp.asarray(_kernel(0.0, n_levels), C.dtype) + C * information[:, None, :], C)
-    for level in range(n_levels):
-        column, i = C[:, :, level], information[:, level]
-        C = C - (i / (1 + i * column[:, level]))[:, None, None] * (column[:, :, None] * column[:, None, :])
-    return C
 
 
 def _sorted_by(n: int, runs: int) -> Callable[..., tuple[Array, ...]]:

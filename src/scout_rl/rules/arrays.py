@@ -39,12 +39,17 @@ def count_kept(cell: Array, limit: int) -> int:
     return int(cell.searchsorted(limit)) if namespace(cell) is np else len(cell)
 
 
+def all_true(array: Array) -> bool:
+    """Whether all of ``array`` is true. False on JAX and torch, where the host does not know."""
+    return namespace(array) is np and bool(array.all())
+
+
 def scatter_set(array: Array, index: Array, values: Array) -> Array:
     """``array`` (1-D) with ``values`` written at ``index``; on JAX and torch an index past the end is ignored.
 
     Where an index repeats, its values must be equal: the order of writing is not fixed.
     """
-    if traced(array):  # values that are computed while they are written need a copy of the array first
+    if is_jax(array):  # values that are computed while they are written need a copy of the array first
         from jax import lax
 
         values = lax.optimization_barrier(values)
@@ -84,8 +89,8 @@ def segment_sum(values: Array, segment: Array, length: int | None = None) -> Arr
     return xp.zeros(length, values.dtype).at[segment].add(values, mode="drop")
 
 
-def traced(array: Array) -> bool:
-    """Whether loops are JAX's: a loop of Python would be unrolled."""
+def is_jax(array: Array) -> bool:
+    """Whether ``array`` is JAX's, or its tracer: some of its library's functions are many small kernels."""
     xp = namespace(array)
     return xp is not np and not isinstance(xp, TorchArrays)
 
@@ -97,7 +102,7 @@ def over_blocks(
 
     JAX traces the body once, and prepares all blocks at once before the loop.
     """
-    if not traced(blocks[0]):
+    if not is_jax(blocks[0]):
         for block in zip(*blocks, strict=True):
             carry = body(carry, prepared(*block))
         return carry
@@ -143,7 +148,7 @@ def kth_largest(array: Array, k: int) -> Array:
     """Return the k-th largest value along the last axis."""
     if namespace(array) is np:
         return np.partition(array, -k, axis=-1)[..., -k]
-    ordered = array.sort(dim=-1).values if not traced(array) else namespace(array).sort(array, axis=-1)
+    ordered = array.sort(dim=-1).values if not is_jax(array) else namespace(array).sort(array, axis=-1)
     return ordered[..., -k]
 
 
@@ -161,12 +166,12 @@ def order_of(array: Array) -> Array:
     """The indices that sort the last axis; equal values keep their order."""
     if type(array) is np.ndarray:
         return array.argsort(axis=-1, kind="stable")
-    return array.argsort(axis=-1, stable=True) if traced(array) else array.argsort(dim=-1, stable=True)
+    return array.argsort(axis=-1, stable=True) if is_jax(array) else array.argsort(dim=-1, stable=True)
 
 
 def search(ordered: Array, values: Array, side: str) -> Array:
     """``searchsorted`` in one sorted axis; JAX's default would be a loop of small kernels."""
-    if traced(ordered):
+    if is_jax(ordered):
         return ordered.searchsorted(values, side=side, method="scan_unrolled")
     if hasattr(ordered, "searchsorted"):
         return ordered.searchsorted(values, side=side)
@@ -175,9 +180,27 @@ def search(ordered: Array, values: Array, side: str) -> Array:
 
 def product(one: Array, other: Array) -> Array:
     """``one @ other`` of small matrices; JAX's own is one more kernel, and on a GPU it rounds to 10 bits."""
-    if not traced(one):
+    if not is_jax(one):
         return one @ other
     return (one[..., :, :, None] * other[..., None, :, :]).sum(axis=-2)
+
+
+UNROLLED = 16
+"""Levels up to which JAX's `with_information` is written out."""
+
+
+def with_information(C: Array, information: Array) -> Array:
+    """``(1/C + diag(information))**-1`` for ``[runs, levels, levels]`` and ``[runs, levels]``.
+
+    Solved for; JAX takes one level after the other instead: a library's solver is tens of kernels on a GPU.
+    """
+    xp, n_levels = namespace(C), C.shape[-1]
+    if not is_jax(C) or n_levels > UNROLLED:
+        return xp.linalg.solve(xp.asarray(np.eye(n_levels), C.dtype) + C * information[:, None, :], C)
+    for level in range(n_levels):
+        column, i = C[:, :, level], information[:, level]
+        C = C - (i / (1 + i * column[:, level]))[:, None, None] * (column[:, :, None] * column[:, None, :])
+    return C
 
 
 def diagonal(matrices: Array) -> Array:

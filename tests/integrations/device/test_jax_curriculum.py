@@ -245,6 +245,7 @@ def test_drained_windows_are_the_records_of_any_training(tmp_path):
 
 
 def test_episodes_that_did_not_count_are_named_once():
+    """At the line of the drain, and not again by the process that goes on."""
     curriculum, simulator = made("scout", queue=10), Simulator()
     records = Curriculum(small("scout"), CONTEXTS, LEVELS, window=10)
     state = curriculum.init(jax.random.key(0))
@@ -252,11 +253,18 @@ def test_episodes_that_did_not_count_are_named_once():
     state, _ = play(curriculum, state, simulator, 60)
     missing = int(state.uncounted)
     assert missing > 0
-    with pytest.warns(UserWarning, match=f"^{missing} episodes were played but not counted.* window= or queue="):
+    sentence = f"^{missing} episodes were played but not counted.* window= or queue="
+    with pytest.warns(UserWarning, match=sentence) as warned:
         state = curriculum.drain(state, records)
+    assert {warning.filename for warning in warned} == {__file__}
+    again = Curriculum(small("scout"), CONTEXTS, LEVELS, window=10)
+    again.load_state_dict(records.state_dict())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         curriculum.drain(state, records)
+        state = curriculum.drain(curriculum.load_state_dict(curriculum.state_dict(state)), again)
+    no = np.zeros(ENVIRONMENTS)
+    jax.jit(curriculum.step, donate_argnums=0)(state, no, no)  # no array is in the state twice
 
 
 def test_windows_that_nobody_drained_are_named_and_the_records_stay_true(tmp_path):

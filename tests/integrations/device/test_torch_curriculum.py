@@ -130,13 +130,14 @@ def test_drained_windows_are_records(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("environments", "longest", "window"), [(256, 200, 0), (16, 1000, 0), (64, 400, 64), (64, 40, 500)]
+    ("environments", "longest", "window"),
+    [(256, 200, 0), (16, 1000, 0), (64, 400, 64), (64, 40, 500), (256, 16, 0), (100, 20, 0), (65, 24, 0), (40, 3, 0)],
 )
 def test_by_default_windows_keep_up_where_episodes_last_an_eighth_of_the_limit(environments, longest, window):
     curriculum = TorchCurriculum(
         rules.Random(), 5, 3, environments=environments, longest=longest, window=window, device="cpu"
     )
-    length, window = longest // 8, curriculum.episodes.window
+    length, window = -(-longest // 8), curriculum.episodes.window
     age, ended = torch.arange(environments) % length, 0
     for _ in range(20 * length):
         age = age + 1
@@ -149,6 +150,13 @@ def test_by_default_windows_keep_up_where_episodes_last_an_eighth_of_the_limit(e
     assert ended - counted < 2 * max(window, environments), "no backlog"
 
 
+@pytest.mark.parametrize("environments", [30, 64, 1000, 4096])
+def test_the_default_window_is_a_quarter_of_the_environments_but_for_short_limits(environments):
+    for longest, share in ((1000, 4), (40, 4), (33, 4), (16, 2), (5, 1)):
+        made = TorchCurriculum(rules.Random(), 5, 3, environments=environments, longest=longest, device="cpu")
+        assert made.episodes.window == max(16, environments // share)
+
+
 def test_episodes_that_did_not_count_are_named_once():
     """One warning per drain in which the count grew, also where the log overflowed."""
     curriculum = made("scout", queue=10, log=1)
@@ -159,11 +167,16 @@ def test_episodes_that_did_not_count_are_named_once():
         missing = int(curriculum.state.uncounted) - before
         before += missing
         assert missing > 0
-        with pytest.warns(UserWarning, match=f"^{missing} episodes were played but not counted.* close_every="):
+        sentence = f"^{missing} episodes were played but not counted.* close_every="
+        with pytest.warns(UserWarning, match=sentence) as warned:
             curriculum.drain(records)
+        assert {warning.filename for warning in warned} == {__file__}
+    again = made("scout", queue=10, log=1)
+    again.load_state_dict(curriculum.state_dict())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         curriculum.drain(records)
+        again.drain(records)
 
 
 def test_records_with_other_labels_are_refused():

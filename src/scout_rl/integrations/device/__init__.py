@@ -30,14 +30,15 @@ they were played, so the mean success of a window is the true rate, however long
   happens where most episodes are more than 8 times shorter than the longest, or windows close too seldom. `drain`
   warns of it.
 - One call closes at most one window, so every call costs about the same. Windows keep up while ``window`` is at least
-  the number of episodes that end per call. torch closes one window per ``close_every`` calls. Its default keeps up
-  while episodes last an eighth of ``longest`` or more.
+  the number of episodes that end per call. torch closes one window per ``close_every`` calls. The defaults of both
+  keep up while episodes last an eighth of ``longest`` or more.
 
 Cells are drawn from the newest distribution, as `Curriculum.assign` draws them: by a search in the running sum, one
 deck of as many cells as there are environments. The deck is drawn anew after every window, or when it is used up.
 
-**Records.** The last ``log`` closed windows stay on the device. `drain` hands them to a host `Curriculum` with a
-``log_dir``, which writes what every other training writes. Drain before ``log`` windows have closed.
+**Records.** The device keeps up to ``log`` closed windows. `drain` hands them to a host `Curriculum` with a
+``log_dir``, which writes what every other training writes. If more than ``log`` windows close between two drains, the
+records end with those that were kept: the first ones.
 """
 
 from __future__ import annotations

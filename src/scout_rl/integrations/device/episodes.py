@@ -34,11 +34,14 @@ class Episodes:
     longest: int
     """Calls that an episode lasts at most: the simulator's time limit."""
     window: int = 0
-    """Outcomes per window; 0: a quarter of the environments, at least 16."""
+    """Outcomes per window; 0: a quarter of the environments, at least 16.
+
+    With a ``longest`` of 24 or less: as many as end in a call where episodes last an eighth of it.
+    """
     queue: int = 0
     """Episodes that are remembered; 0: 8 per environment, at least four windows."""
     log: int = 64
-    """Closed windows that are kept until they are drained."""
+    """Closed windows that are kept until they are drained; if more close before, the records end there."""
     oracle_group: ArrayLike | None = None
     """One label per context, for rules that use them."""
     one_cell: bool = dataclasses.field(init=False)
@@ -50,7 +53,9 @@ class Episodes:
             object.__setattr__(self, name, whole_number(getattr(self, name), name))
         for name in ("environments", "longest", "log"):
             require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}, but must be at least 1")
-        window = self.window or max(16, self.environments // 4)
+        eighth = -(-self.longest // 8)
+        enough = -(-self.environments // eighth) if eighth < 4 else self.environments // 4
+        window = self.window or max(16, enough)
         queue = self.queue or max(8 * self.environments, 4 * window)
         require(window >= 1, f"window is {window}, but a window has at least one outcome")
         require(queue >= window, f"queue is {queue}, but must hold a window of {window} outcomes")
@@ -79,6 +84,7 @@ class Episodes:
             queue=outcomes(self.queue),
             queued=zero,
             uncounted=zero,
+            named=zero,
             total=self.cumulated(state),
             deck=nobody,
             dealt=np.int32(n),

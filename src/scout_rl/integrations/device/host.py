@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import warnings
+from types import FrameType
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,8 +18,6 @@ from scout_rl.rules.cells import Cells
 from scout_rl.rules.rule import require
 
 SIZES = ("n_contexts", "n_levels", "window", "environments", "longest", "queue", "log")
-_warned: WeakKeyDictionary[Curriculum, int] = WeakKeyDictionary()
-"""By records: the uncounted episodes that a warning has named. JAX's curriculum is pure and cannot remember them."""
 
 
 def check(episodes: Episodes, done: Any, success: Any, signal: Any) -> None:
@@ -55,26 +54,30 @@ def drained(episodes: Episodes, state: State, records: Curriculum) -> bool:
         signal = outcomes.signal if state.log.signal is not None else None
         records.report(Cells(outcomes.context, outcomes.level), outcomes.success, signal)
     if lost:
-        warnings.warn(
+        _warn(
             f"the records end at window {records.windows}: {lost} windows closed while the log of {episodes.log} was "
-            "full; drain more often, or give a larger log=",
-            UserWarning,
-            stacklevel=3,
+            "full; drain more often, or give a larger log="
         )
     return not lost
 
 
-def warn_uncounted(state: State, records: Curriculum) -> None:
-    """Warn where more episodes went uncounted since the last drain to these records."""
-    total, before = int(state.uncounted), _warned.get(records, 0)
-    _warned[records] = total
-    if total > before:
-        warnings.warn(
-            f"{total - before} episodes were played but not counted, because windows close more slowly than episodes "
-            "end: give a larger window= or queue=, or on torch a smaller close_every=",
-            UserWarning,
-            stacklevel=3,
+def warn_uncounted(state: State) -> None:
+    """Warn where more episodes went uncounted than the state has ``named``."""
+    missing = int(state.uncounted) - int(state.named)
+    if missing > 0:
+        _warn(
+            f"{missing} episodes were played but not counted, because windows close more slowly than episodes end: "
+            "give a larger window= or queue=, or on torch a smaller close_every="
         )
+
+
+def _warn(sentence: str) -> None:
+    """Warn at the user's line, through as many of our functions as led here."""
+    frame: FrameType | None = sys._getframe()
+    level = 1
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("scout_rl."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(sentence, UserWarning, stacklevel=level)
 
 
 def state_dict(episodes: Episodes, state: State) -> dict[str, Any]:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from scout_rl.curriculum import Curriculum, snapshot
+from scout_rl.curriculum import Curriculum
 from scout_rl.files.extras import naming_extras
 from scout_rl.integrations.device import host
 from scout_rl.integrations.device.jax_curriculum import JaxCurriculum
 from scout_rl.integrations.device.state import State
-from scout_rl.integrations.device.training import DEVICE, Training
+from scout_rl.integrations.device.training import Training
 from scout_rl.rules.cells import Array
 from scout_rl.rules.rule import Rule, require
 
@@ -33,6 +33,8 @@ class HostCopy(Training):
         self._window = window
         self._device: Any = None
         self._newest: Any = None
+        self._named: Any = None
+        """The uncounted episodes that were named: the host knows them, and the device's state only after a reset."""
         self._waiting: list[State] = []
 
     @property
@@ -40,11 +42,12 @@ class HostCopy(Training):
         """The device's state after the last window that closed, as NumPy arrays."""
         require(self._begun, "there is no state before the training has begun")
         jax.effects_barrier()
-        return self._newest  # type: ignore[no-any-return]
+        return self._newest._replace(named=self._named)  # type: ignore[no-any-return]
 
     def _hand_over(self, records: Curriculum) -> None:
         newest = self.state
-        host.warn_uncounted(newest, records)
+        host.warn_uncounted(newest)
+        self._named = newest.uncounted
         arrived, self._waiting = self._waiting, []
         for state in sorted(arrived, key=lambda state: int(state.rule.statistics.window)):
             host.drained(self._device, state, records)
@@ -78,15 +81,16 @@ class HostCopy(Training):
         )
         with jax.ensure_compile_time_eval():
             if self._loaded is not None:
-                first = self._device.load_state_dict(snapshot.load(self._loaded / DEVICE))
+                first = self._device.load_state_dict(self._loaded)
             else:
                 first = self._device.init(jax.random.key(self._seed))
             self._newest = jax.device_get(first)
+            self._named = self._newest.named
         self._begin(self._device.window)
 
     def _again(self) -> State:
         """The newest state; every environment begins the episode of its cell once more."""
-        return self._newest._replace(age=np.zeros_like(self._newest.age))  # type: ignore[no-any-return]
+        return self._newest._replace(age=np.zeros_like(self._newest.age), named=self._named)  # type: ignore[no-any-return]
 
     def _take(self, state: State) -> None:
         state = jax.tree.map(np.asarray, state)

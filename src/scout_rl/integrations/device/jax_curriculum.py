@@ -58,7 +58,8 @@ class JaxCurriculum(Episodes):
     def drain(self, state: State, records: Curriculum) -> State:
         """Hand the closed windows to a host curriculum, which writes its records; call it outside of ``jit``."""
         fetched = jax.device_get(state)
-        host.warn_uncounted(fetched, records)
+        host.warn_uncounted(fetched)
+        state = state._replace(named=jnp.copy(state.uncounted))  # a copy: states are donated
         if not host.drained(self, fetched, records):
             return state
         return state._replace(logged=jnp.zeros_like(state.logged))

@@ -34,6 +34,8 @@ class State(NamedTuple):
     """Places taken."""
     uncounted: Array
     """Episodes that were not counted, because the queue was full when they started."""
+    named: Array
+    """How many of them `drain` has warned of."""
     total: Array
     """The running sum of the distribution: over contexts for rules with one active cell each, else over cells."""
     deck: Array

@@ -35,9 +35,9 @@ class TorchCurriculum:
 
     Whether a window is complete is known on the device alone. So the pass that closes one is computed every
     ``close_every`` calls, and takes effect where its episodes have all ended. It is the expensive part: about a
-    thousand small kernels. With the default, windows keep up while episodes last an eighth of ``longest`` or more: that
-    is every ``longest / 32`` calls with the default window. Larger windows close less often. `drain` warns where
-    episodes went uncounted.
+    thousand small kernels. With both defaults, windows keep up while episodes last an eighth of ``longest`` or more:
+    every ``longest / 32`` calls, at least one. Larger windows close less often, and one of fewer outcomes than end in a
+    call cannot keep up. `drain` warns where episodes went uncounted.
     """
 
     def __init__(
@@ -96,7 +96,8 @@ class TorchCurriculum:
     def drain(self, records: Curriculum) -> None:
         """Hand the closed windows to a host curriculum, which writes its records. This waits for the device."""
         fetched = self._arrays(self.state)
-        host.warn_uncounted(fetched, records)
+        host.warn_uncounted(fetched)
+        self.state = self.state._replace(named=self.state.uncounted)
         if host.drained(self.episodes, fetched, records):
             self.state = self.state._replace(logged=torch.zeros_like(self.state.logged))
 

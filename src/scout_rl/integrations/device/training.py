@@ -13,8 +13,8 @@ from scout_rl.curriculum import Curriculum, snapshot
 from scout_rl.integrations.device.state import State
 from scout_rl.rules.rule import Rule, require
 
-DEVICE, RECORDS = "device.npz", "records.npz"
-"""The files of a save."""
+RECORDS = "records"
+"""The entry of a save that holds the host's curriculum; the names of its arrays begin with it and a dot."""
 
 
 class Training(ABC):
@@ -34,7 +34,7 @@ class Training(ABC):
         self.rule, self.n_contexts, self.n_levels = rule, n_contexts, n_levels
         self._seed, self._log_dir, self._name, self._oracle_group = seed, log_dir, name, oracle_group
         self._records: Curriculum | None = None
-        self._loaded: Path | None = None
+        self._loaded: dict[str, Any] | None = None
         self._begun = False
 
     @property
@@ -55,22 +55,25 @@ class Training(ABC):
         self._hand_over(self._records)
         return self._records
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Drain, and write to ``folder`` what `load` takes."""
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Drain, and write what `load` takes to one npz file, atomically: device and records never disagree."""
         require(self._begun, "there is nothing to save before the training has begun")
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        if self._log_dir is not None:
-            self.drain().save(Path(folder) / RECORDS)
-        snapshot.save(self._state_dict(), Path(folder) / DEVICE)
+        records = None if self._log_dir is None else self.drain()
+        stored = self._state_dict()
+        if records is not None:
+            records.sync()
+            stored[RECORDS] = records.state_dict()
+            arrays = stored[RECORDS].pop("arrays")
+            stored["arrays"] |= {f"{RECORDS}.{name}": array for name, array in arrays.items()}
+        snapshot.save(stored, path)
 
-    def load(self, folder: str | os.PathLike[str]) -> None:
+    def load(self, path: str | os.PathLike[str]) -> None:
         """Go on where another training was saved. Call it before the training, which needs as many environments."""
         require(not self._begun, "the training has begun: load comes before it")
-        needed = (DEVICE,) if self._log_dir is None else (DEVICE, RECORDS)
-        for file in needed:
-            advice = "name the folder that was given to save" if file == DEVICE else "that training had no log_dir"
-            require((Path(folder) / file).exists(), f"{folder} has no {file}: {advice}")
-        self._loaded = Path(folder)
+        require(Path(path).is_file(), f"there is no file {path}: name the one that was given to save")
+        self._loaded = snapshot.load(path)
+        has_records = isinstance(self._loaded.get(RECORDS), dict)
+        require(self._log_dir is None or has_records, f"{path} has no records: that training had no log_dir")
 
     def _begin(self, window: int) -> None:
         """Open the records. A folder that holds another run is refused here, before any time is spent."""
@@ -78,7 +81,9 @@ class Training(ABC):
             about: dict[str, Any] = {"window": window, "log_dir": self._log_dir, "name": self._name, "seed": self._seed}
             records = Curriculum(self.rule, self.n_contexts, self.n_levels, oracle_group=self._oracle_group, **about)
             if self._loaded is not None:
-                records.load(self._loaded / RECORDS)
+                start = f"{RECORDS}."
+                arrays = {k.removeprefix(start): v for k, v in self._loaded["arrays"].items() if k.startswith(start)}
+                records.load_state_dict({**self._loaded[RECORDS], "arrays": arrays})
             records.assign(0)
             self._records = records
         self._begun = True
