@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scout_rl import rules
+from scout_rl.files.refusal import Refusal
 from scout_rl.rules.cells import Outcomes
 from tests.rules.streams import Stream, outcomes
 
@@ -252,6 +253,19 @@ def test_registry_is_the_specification():
 def test_a_constant_out_of_range_is_refused(key, constants, message):
     with pytest.raises(ValueError, match=message):
         rules.make(key, **constants)
+
+
+@ALL
+@pytest.mark.parametrize("size", [2**15, 2**31, 2**63, 10**400])
+def test_a_whole_number_of_any_size_works_or_is_refused(key, size):
+    for field in dataclasses.fields(rules.RULES[key]):
+        if type(field.default) is int and field.name != "level":  # which is checked beside the number of levels
+            try:
+                rule = rules.make(key, **{field.name: size})
+            except Refusal:
+                continue
+            for _ in run(rule, 4, 5, 12):
+                pass
 
 
 @pytest.mark.parametrize(

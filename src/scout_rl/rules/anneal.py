@@ -20,7 +20,7 @@ class Anneal(UnpacedRule):
     key: ClassVar[str] = "anneal"
 
     T_anneal: int = limited(
-        2000, lambda T_anneal: T_anneal >= 1, "T_anneal is {}, but a schedule has at least one window"
+        2000, lambda T_anneal: 1 <= T_anneal <= 1e9, "T_anneal is {}, but a schedule has 1 to 1e9 windows"
     )
     """Windows until level 0; the paper's 2000 of 2400 on the constructed conflict, 3000 of 6000 on Meta-World."""
 

@@ -23,7 +23,7 @@ class Reverse(UnpacedRule):
 
     key: ClassVar[str] = "reverse"
 
-    T: int = limited(2000, lambda T: T >= 1, "T is {}, but a schedule has at least one window")
+    T: int = limited(2000, lambda T: 1 <= T <= 1e9, "T is {}, but a schedule has 1 to 1e9 windows")
     """Windows until the target start."""
     start: float = limited(0.9, lambda start: 0 < start <= 1, "start is {}, but progress lies in (0, 1]")
     """Progress of the first window's starts."""

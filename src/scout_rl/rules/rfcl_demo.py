@@ -28,9 +28,9 @@ class RfclDemo(FrontierRule):
 
     m: int = limited(2, lambda m: 1 <= m <= 30, "m is {}, but must be 1 to 30")
     """Rollouts in a row that must succeed."""
-    delta: int = limited(8, lambda delta: delta >= 1, "delta is {}, but must be at least 1")
+    delta: int = limited(8, lambda delta: 1 <= delta <= 126, "delta is {}, but must be 1 to 126")
     """Levels of one advance."""
-    spread: int = limited(5, lambda spread: spread >= 1, "spread is {}, but must be at least 1")
+    spread: int = limited(5, lambda spread: 1 <= spread <= 127, "spread is {}, but must be 1 to 127")
     """Levels that starts are drawn from."""
 
     @property

@@ -56,7 +56,7 @@ class Scout(FrontierRule):
     """At or above it: remove assistance."""
     n_min: int = limited(15, lambda n_min: n_min >= 1, "n_min is {}, but a move needs at least one outcome")
     """Outcomes a cell needs before its frontier may move."""
-    cooldown: int = limited(3, lambda cooldown: cooldown >= 0, "cooldown is {}, but cannot be negative")
+    cooldown: int = limited(3, lambda cooldown: 0 <= cooldown <= 30000, "cooldown is {}, but must be in 0..30000")
     """Windows after a move in which the context is not eligible."""
     N_stale: int = limited(
         4, lambda N_stale: N_stale >= 0, "N_stale is {}; 0 turns antistall off, negative is meaningless"
