@@ -74,7 +74,7 @@ class Env:
         self.cfg = SimpleNamespace(terminations={"time_out": None, "success": None})
         self.scene = scene(cart=Cart())
         self.termination_manager = Terminations()
-        self.episode_length_buf = torch.zeros(ENVS, dtype=torch.long)
+        self.episode_length_buf, self.common_step_counter = torch.zeros(ENVS, dtype=torch.long), 0
         term = None if target else (scout_curriculum, {"make": make})
         self.terms = copy.deepcopy((term, (target_reset if target else scout_reset, {"make": make})))
         self.log = None
@@ -86,6 +86,7 @@ class Env:
         cart = self.scene["cart"]
         cart.joint[:, 0] += action
         self.episode_length_buf += 1
+        self.common_step_counter += 1
         manager = self.termination_manager
         manager.success = cart.joint[:, 0] >= 10
         manager.dones = manager.success | (self.episode_length_buf >= self.max_episode_length)
@@ -136,15 +137,17 @@ def test_cells_are_those_of_the_device_class_and_their_states_are_restored(scene
         close_every=1,
     )
     nobody = torch.zeros(ENVS, dtype=bool)
-    expected.step(nobody, nobody)  # the first reset ends no episode
-    generator, cart, ended = torch.Generator().manual_seed(0), env.scene["cart"], 0
+    expected.step(nobody, nobody, steps=0)  # the first reset ends no episode
+    generator, cart, ended, since = torch.Generator().manual_seed(0), env.scene["cart"], 0, 0
     for _ in range(60):
         before = cart.joint[:, 0].clone()
         action = 4 * torch.rand(ENVS, generator=generator)
         env.step(action)
         done, success = env.termination_manager.dones, env.termination_manager.success
+        since += 1
         if done.any():
-            expected.step(done, success)
+            expected.step(done, success, steps=since)
+            since = 0
         cells = of(env).device.cells
         assert torch.equal(cells.context, expected.cells.context)
         assert torch.equal(cells.level, expected.cells.level)
@@ -189,6 +192,19 @@ def test_an_episode_that_was_cut_has_its_whole_time_again():
     first = int(of(env).device.state.queue.code[0])
     assert first > 0, "it had the first place"
     assert (first - 1) % 2 == 1, "its success counts"
+
+
+def test_by_default_windows_keep_up_though_all_environments_end_at_once():
+    """As at the beginning of a sparse task, where all of them fail at the time limit: one call per 200 steps."""
+    env = Env(lambda env: make(env, rule=rules.Random(), window=2, close_every=0))
+    env.max_episode_length = 200
+    env.reset()
+    for _ in range(20 * 200):
+        env.scene["cart"].joint[:, 0] = -1.0
+        env.step(torch.zeros(ENVS))
+    device = of(env).device
+    assert int(device.state.uncounted) == 0
+    assert int(device.state.rule.statistics.window) == 20 * ENVS // 2
 
 
 @pytest.mark.parametrize("length", [200, 25])

@@ -30,13 +30,16 @@ def test_states_are_restored_success_is_read_and_cells_are_those_of_the_device_c
         rules.Ability(), 4, 5, environments=16, longest=env.max_episode_length, device="cpu", seed=5, close_every=2
     )
     nobody = torch.zeros(16, dtype=bool)
-    expected.step(nobody, nobody)
+    expected.step(nobody, nobody, steps=0)
     generator, joints, ended, successes = torch.Generator().manual_seed(0), env.scene["cartpole"].data, 0, 0
+    since = 0
     for _ in range(120):
         env.step(3 * torch.randn(16, 1, generator=generator))
         done, success = env.termination_manager.dones.clone(), env.termination_manager.get_term("success").clone()
+        since += 1
         if done.any():
-            expected.step(done, success)
+            expected.step(done, success, steps=since)
+            since = 0
         cells = of(env).device.cells
         assert torch.equal(cells.context, expected.cells.context)
         assert torch.equal(cells.level, expected.cells.level)

@@ -18,7 +18,6 @@ is given; Isaac Lab's ``scene.reset_to`` needs every entity. Positions are relat
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable
 from typing import Any
@@ -46,9 +45,8 @@ class IsaacCurriculum(Training):
 
     ``success`` is the name of a termination term, or a function of the environment that returns ``[environments]``; it
     is read at an episode's last step. ``log_dir`` is opened at the training's first reset, so an environment for
-    evaluation may come from the same function. ``sizes`` go to `TorchCurriculum`. Its ``longest`` is in steps of the
-    environment here, and ``close_every`` in calls of the curriculum term: steps at which an episode ends. Its default
-    is lower here where few environments run, whose episodes end at few steps.
+    evaluation may come from the same function. ``sizes`` go to `TorchCurriculum`: ``longest`` and ``close_every`` are
+    in steps of the environment.
     """
 
     def __init__(
@@ -82,8 +80,7 @@ class IsaacCurriculum(Training):
         sizes = {"environments": env.num_envs, "longest": int(env.max_episode_length), **sizes}
         device: dict[str, Any] = {"device": env.device, "seed": seed, "oracle_group": oracle_group, **sizes}
         self.device = TorchCurriculum(rule, *shape, **device)
-        if not sizes.get("close_every"):
-            self.device.close_every = _calls(self.device.close_every, self.device.episodes.window)
+        self._reported_at = 0
 
     @property
     def context(self) -> Any:
@@ -110,7 +107,9 @@ class IsaacCurriculum(Training):
         # The environment's clock, not the number of calls: it knows of cut episodes.
         age = env.episode_length_buf.to(self.state.age.dtype) - 1
         self.device.state = self.state._replace(age=age)
-        self.device.step(ended, success)
+        now = int(env.common_step_counter)
+        self.device.step(ended, success, steps=now - self._reported_at)
+        self._reported_at = now
 
     def _hand_over(self, records: Curriculum) -> None:
         self.device.drain(records)
@@ -158,11 +157,6 @@ def of(env: Any, make: Make | None = None) -> IsaacCurriculum:
         assert make is not None
         setattr(env, ATTRIBUTE, make(env))
     return getattr(env, ATTRIBUTE)  # type: ignore[no-any-return]
-
-
-def _calls(steps: int, window: int) -> int:
-    """The expected calls of the term in ``steps`` steps at which a window's episodes end out of step."""
-    return max(1, int(-steps * math.expm1(-window / steps)))
 
 
 def _indices(env: Any, env_ids: Any) -> Any:

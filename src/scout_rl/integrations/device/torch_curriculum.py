@@ -79,16 +79,19 @@ class TorchCurriculum:
         return self.rule.frontier(self.state.rule)
 
     @torch.no_grad()  # type: ignore[untyped-decorator]
-    def step(self, done: Any, success: Any, signal: Any = None) -> Cells:
+    def step(self, done: Any, success: Any, signal: Any = None, *, steps: int = 1) -> Cells:
         """Take the outcomes of the environments that are ``done``; return the cells, which are new where ``done``.
 
-        ``done``, ``success`` and ``signal`` are tensors ``[environments]`` on the curriculum's device.
+        ``done``, ``success`` and ``signal`` are tensors ``[environments]`` on the curriculum's device. ``steps`` of the
+        simulator have passed since the last call: a loop that calls only where episodes end says how many, so that the
+        passes which close windows are as many as with a call per step.
         """
         host.check(self.episodes, done, success, signal)
         done = done > 0
-        self.calls += 1
+        passes = (self.calls + steps) // self.close_every - self.calls // self.close_every
+        self.calls += steps
         state = self.episodes.taken(self.state, done, success > 0, signal)
-        if self.calls % self.close_every == 0:
+        for _ in range(min(passes, self.episodes.queue // self.episodes.window)):
             state = self.episodes.closed(state)
         self.state = self.episodes.dealt(state, done, self._uniform)
         return self.cells
