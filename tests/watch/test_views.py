@@ -112,15 +112,27 @@ def test_curves(client):
     assert held_out["groups"]["hard"] == pytest.approx(run.held_out_groups["hard"].tolist())
     assert held_out["worst"] == [min(pair) for pair in zip(*held_out["groups"].values(), strict=True)]
     assert answer["worst_group"] == "hard"
-    first = run.rollouts.window < 8
     assert training["at"][0] == 8
-    assert training["all"][0] == pytest.approx(run.rollouts.success[first].mean(), abs=1e-4)
-    hard = first & (run.rollouts.context >= 10)
-    assert training["groups"]["hard"][0] == pytest.approx(run.rollouts.success[hard].mean(), abs=1e-4)
-    target = run.rollouts.level == 0
-    for i, value in enumerate(training["target"]):
-        mine = target & (run.rollouts.window // 8 == i)
-        assert value == (pytest.approx(run.rollouts.success[mine].mean(), abs=1e-4) if mine.any() else None)
+    chosen = {
+        "all": (training["all"], run.rollouts.level >= 0),
+        "hard": (training["groups"]["hard"], run.rollouts.context >= 10),
+        "target": (training["target"], run.rollouts.level == 0),
+    }
+    most = {}
+    for name, (values, which) in chosen.items():
+        sizes = []
+        for i, value in enumerate(values):
+            counted = which & (run.rollouts.window // 8 == i)
+            assert (value is None) == (not counted.any())
+            before = i
+            while value is not None and counted.sum() < 64 and before > 0:
+                before -= 1
+                counted |= which & (run.rollouts.window // 8 == before)
+            assert value is None or value == pytest.approx(run.rollouts.success[counted].mean(), abs=1e-4)
+            sizes.append(i - before)
+        most[name] = max(sizes)
+    assert most["all"] == 0, "16 rollouts per window, 8 windows per column"
+    assert most["target"] > 0
 
 
 def test_shares(client):

@@ -95,8 +95,9 @@ the page's script never sees the token.
                   "worst": [0.0, 0.0, 0.1]},             # empty lists and {} without an evaluation
      "worst_group": "hard",         # at the last evaluation; null before it
      "training": {"width": 8, "at": [8, 16, ...], "all": [0.4, ...], "target": [null, 0.1, ...],
-                  "groups": {"easy": [...]}}}            # success of training rollouts per column: of all, of those
-                                                         # from level 0, by group ({} where unknown)
+                  "groups": {"easy": [...]}}}            # success of training rollouts per column, each with columns
+                                                         # before it until they are 64: of all, of those from
+                                                         # level 0, by group ({} where unknown)
 
 /api/runs/ID/shares?columns=240
     {"width": 8, "at": [8, 16, ...], "levels": [[0.0, 0.1, 0.2, 0.3, 0.4], ...],   # [columns][levels]; null: no rollout

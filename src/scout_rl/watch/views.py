@@ -21,6 +21,8 @@ from scout_rl.watch.waiting import Waits
 
 MOST_CELLS = 2_400_000
 """Contexts x columns of a heat map: a large bank gets fewer columns."""
+POINT = 64
+"""Rollouts of a point of the training's success, if there are so many: a few would be noise."""
 OUTCOMES = 2_000
 """Outcomes of a context that are sent."""
 MOVES = 200
@@ -171,11 +173,15 @@ def curves(run: RunRecord, budget: int | None, most: int) -> dict[str, Any]:
 
 
 def _success(run: RunRecord, columns: Columns, which: NDArray[np.bool_]) -> list[float | None]:
-    """Success of the chosen rollouts, per column."""
+    """Success of the chosen rollouts per column with one; where they are few, columns before it count too."""
     column = run.rollouts.window[which] // columns.width
-    tried = np.bincount(column, minlength=columns.number)
-    won = np.bincount(column, weights=run.rollouts.success[which], minlength=columns.number)
-    return _ratio(won, tried)
+    own = np.bincount(column, minlength=columns.number)
+    tried = np.concatenate([[0], np.cumsum(own)])
+    won = np.concatenate(
+        [[0], np.cumsum(np.bincount(column, weights=run.rollouts.success[which], minlength=columns.number))]
+    )
+    start = np.maximum(np.searchsorted(tried, tried[1:] - POINT, side="right") - 1, 0)
+    return _ratio(np.where(own > 0, won[1:] - won[start], 0), np.where(own > 0, tried[1:] - tried[start], 0))
 
 
 def shares(run: RunRecord, replay: Replay, most: int) -> dict[str, Any]:
