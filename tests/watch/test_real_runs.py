@@ -36,7 +36,7 @@ def test_a_run_of_scout_train(tiny_run, tmp_path):
     assert watcher.time_spent(key, 64)["steps_per_second"] > 0
     assert watcher.heat(key, 64, 0)["groups"]
     assert {part["name"] for part in watcher.time_spent(key, 64)["parts"]} == {
-        *("windows", "evaluations", "checkpoints", "start")
+        *("windows", "evaluations", "checkpoints", "start and pauses")
     }
 
 

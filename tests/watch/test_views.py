@@ -180,7 +180,7 @@ def test_where_the_time_goes(client):
     """0.5 s per window, 1 s more with an evaluation (5 in 100), 5 s more at the start; nothing for checkpoints."""
     answer = client.run("ability", "/time")
     parts = {part["name"]: part["seconds"] for part in answer["parts"]}
-    assert parts == pytest.approx({"windows": 50.0, "evaluations": 5.0, "checkpoints": 0.0, "start": 5.0})
+    assert parts == pytest.approx({"windows": 50.0, "evaluations": 5.0, "checkpoints": 0.0, "start and pauses": 5.0})
     assert (answer["seconds"], answer["seconds_per_window"], answer["source"]) == (60.0, 0.5, "timing.jsonl")
     assert answer["rollouts_per_second"] == 32.0
     assert answer["steps_per_second"] == pytest.approx(49 * 1600 / (49 * 0.5 + 3), rel=0.01)

@@ -126,7 +126,7 @@ the page's script never sees the token.
      "seconds": 144.0, "seconds_per_window": 1.2, "rollouts_per_second": 13.3, "steps_per_second": 900.0,
      "seconds_left": 576.0, "width": 8, "at": [8, 16, ...], "per_window": [1.3, ...],
      "parts": [{"name": "windows", "seconds": 120.0, "share": 0.83}, {"name": "evaluations", ...},
-               {"name": "checkpoints", ...}, {"name": "start", ...}],
+               {"name": "checkpoints", ...}, {"name": "start and pauses", ...}],
      "note": "Estimated: what a window took beyond the median of plain windows."}
 
 /api/runs/ID/contexts/X?columns=240

@@ -307,7 +307,7 @@ def time_spent(opened: Opened, row: dict[str, Any], most: int) -> dict[str, Any]
     answer["parts"] = _parts(run, seconds)
     answer["note"] = (
         "Estimated: what a window took beyond the median of plain windows goes to the evaluation in it, "
-        "or to the checkpoint before it."
+        "or to the checkpoint before it; other long windows are the start or a pause."
     )
     return answer
 
@@ -325,7 +325,7 @@ def _parts(run: RunRecord, seconds: NDArray[np.float64]) -> list[dict[str, Any]]
         "windows": float(seconds.sum() - extra[evaluated | saved | begun].sum()),
         "evaluations": float(extra[evaluated & ~begun].sum()),
         "checkpoints": float(extra[saved & ~evaluated & ~begun].sum()),
-        "start": float(extra[begun].sum()),
+        "start and pauses": float(extra[begun].sum()),
     }
     whole = max(sum(parts.values()), 1e-12)
     return [{"name": name, "seconds": round(part, 3), "share": round(part / whole, 4)} for name, part in parts.items()]
