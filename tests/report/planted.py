@@ -8,7 +8,8 @@ import numpy as np
 
 from scout_rl import Curriculum, rules
 from scout_rl.bench.reproduction.catalogue import catalogue
-from scout_rl.records.compact import KINDS, SCHEMA
+from scout_rl.records.compact import SCHEMA
+from scout_rl.records.tables import KINDS
 from scout_rl.report.measure.comparison import evaluated
 from scout_rl.report.measure.conditions import group
 from scout_rl.report.measure.metrics import summarise

@@ -189,6 +189,16 @@ def test_a_row_without_its_cells(folder, tmp_path, capsys):
         assert f"{folder} is damaged: there is no 'context'" in refused(capsys, *words)
 
 
+def test_a_move_that_there_is_not(folder, tmp_path, capsys):
+    row = '{"window": 3, "context": 0, "kind": "jump", "from_level": 1, "to_level": 0, "s": 1.0, "n": 3}\n'
+    with (folder / "events.jsonl").open("a") as file:
+        file.write(row)
+    for words in commands(folder, tmp_path):
+        said = refused(capsys, *words)
+        assert "there is no move jump" in said
+        assert str(folder) in said
+
+
 @pytest.mark.parametrize("keep", [None, 0, 6 * 11, 6 * 11 + 3])
 def test_a_frontier_that_is_missing_or_short(log_dir, tmp_path, capsys, keep):
     path = log_dir / "frontier.int8"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from scout_rl import Curriculum, rules
-from scout_rl.records.compact import KINDS
 from scout_rl.records.level_colours import STOPS
+from scout_rl.records.tables import KINDS
 from scout_rl.report.build import report
 from scout_rl.report.read.runs import load
 from scout_rl.report.show.heat import encode, evidence_of_moves

@@ -20,9 +20,9 @@ from scout_rl.files.refusal import Refusal
 from scout_rl.files.shape import require_shape
 from scout_rl.records.evaluations import check_means, check_times, read_evaluations
 from scout_rl.records.stored import LADDER_SHAPE, check_run, read_curriculum, read_json, read_run, read_table
+from scout_rl.records.tables import KINDS
 
 SCHEMA = 1
-KINDS = ("advance", "retreat", "antistall")
 _ABOUT = "about.json"
 NOTE = {"run": {}, "group_names": [str], "rollouts": int, "held_out": int, "seconds": float}
 ARRAYS = {

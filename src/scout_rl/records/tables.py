@@ -29,6 +29,8 @@ from scout_rl.files.shape import require_shape
 from scout_rl.rules.cells import Event
 
 SCHEMA = 1
+KINDS = ("advance", "retreat", "antistall")
+"""The moves of a frontier; compact records hold an index into them."""
 CONFIG, WINDOWS, EVENTS, FRONTIER = "config.json", "windows.jsonl", "events.jsonl", "frontier.int8"
 EVALUATIONS = "evaluations.jsonl"
 CONFIG_SHAPE = {
@@ -273,6 +275,8 @@ def parse_rows(lines: Iterable[bytes], table: str) -> list[dict[str, Any]]:
     for i, line in enumerate(lines):
         row = json.loads(line)
         require_shape(row, ROWS.get(table, {}), f"row {i + 1}")
+        if table == EVENTS and row.get("kind", KINDS[0]) not in KINDS:
+            raise Refusal(f"there is no move {row['kind']}")
         rows.append(row)
     return rows
 

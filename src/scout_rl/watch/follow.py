@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from scout_rl.files.damage import DAMAGE, error_text
 from scout_rl.files.refusal import Refusal
-from scout_rl.records.compact import KINDS
 from scout_rl.records.stored import read_run
-from scout_rl.records.tables import CONFIG, EVALUATIONS, EVENTS, FRONTIER, WINDOWS, parse_config, parse_rows
+from scout_rl.records.tables import CONFIG, EVALUATIONS, EVENTS, FRONTIER, KINDS, WINDOWS, parse_config, parse_rows
 from scout_rl.report.read.run import Moves, Rollouts, RunRecord
 from scout_rl.report.read.runs import assembled, described
 from scout_rl.rules.rule import check_shape
@@ -348,9 +347,6 @@ class FollowedRun:
 
     def _take_events(self, lines: list[bytes]) -> None:
         rows = rows_of(lines, EVENTS)
-        for row in rows:
-            if row["kind"] not in KINDS:
-                raise Refusal(f"there is no move {row['kind']}")
         columns = {
             name: np.array([row[name] for row in rows], np.float64 if column.values.dtype.kind == "f" else np.int64)
             for name, column in self._events.items()

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.records.compact import KINDS
 from scout_rl.records.level_colours import EASIEST, STOPS, TARGET
+from scout_rl.records.tables import KINDS
 from scout_rl.report.measure.metrics import worst_curve
 from scout_rl.report.measure.stuck import REASONS, Stuck, cells
 from scout_rl.report.read.run import RunRecord

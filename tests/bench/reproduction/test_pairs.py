@@ -8,7 +8,8 @@ import pytest
 
 from scout_rl.bench.campaign.file import load as load_campaign
 from scout_rl.bench.reproduction.pairs import MARK, write
-from scout_rl.records.compact import KINDS, find_results
+from scout_rl.records.compact import find_results
+from scout_rl.records.tables import KINDS
 from scout_rl.report.read.runs import load
 from scout_rl.rules import Scout
 from tests.bench.reproduction.marked import between

@@ -15,7 +15,7 @@ import numpy as np
 
 from scout_rl.bench.reproduction.catalogue import catalogue
 from scout_rl.bench.reproduction.marks import put_into
-from scout_rl.records.compact import KINDS
+from scout_rl.records.tables import KINDS
 from scout_rl.report.measure.comparison import evaluated, window_of
 from scout_rl.report.measure.conditions import PAPERS, Block, Condition, group
 from scout_rl.report.measure.metrics import RETREAT, Summary, summarise

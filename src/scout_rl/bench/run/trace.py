@@ -14,9 +14,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from scout_rl.files.refusal import Refusal
-from scout_rl.records.compact import KINDS, CompactRun
+from scout_rl.records.compact import CompactRun
 from scout_rl.records.evaluations import read_evaluations
 from scout_rl.records.stored import read_curriculum, read_json, read_run, read_table
+from scout_rl.records.tables import KINDS
 
 Rows = dict[tuple[int, bool], dict[str, Any]]
 ENTRY = {"frontier": "context", "outcome": "held-out context"}

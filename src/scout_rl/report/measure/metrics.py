@@ -22,7 +22,7 @@ SOLVED = 0.5
 REACHED, HELD = 0.9, 0.8
 """Windows to solve: the worst group reaches the first and stays at the second at the next two evaluations."""
 RETREAT = 1
-"""Index into ``compact.KINDS``: the only kind of move toward easier starts."""
+"""Index into ``tables.KINDS``: the only kind of move toward easier starts."""
 COLUMNS = 40
 """Rollouts per level are counted in at most this many columns of windows."""
 

@@ -73,7 +73,7 @@ class Moves(NamedTuple):
     """0 is the first recorded window, as in all arrays of a run."""
     context: NDArray[np.int32]
     kind: NDArray[np.int8]
-    """Index into ``compact.KINDS``."""
+    """Index into ``tables.KINDS``."""
     from_level: NDArray[np.int8]
 
 

@@ -14,10 +14,10 @@ import numpy as np
 from scout_rl.files.archive import has_entry
 from scout_rl.files.damage import reading
 from scout_rl.files.refusal import Refusal
-from scout_rl.records.compact import KINDS, unpack
+from scout_rl.records.compact import unpack
 from scout_rl.records.evaluations import read_evaluations
 from scout_rl.records.stored import RUN, read_curriculum, read_json, read_run, read_table
-from scout_rl.records.tables import CONFIG, WINDOWS, Records
+from scout_rl.records.tables import CONFIG, KINDS, WINDOWS, Records
 from scout_rl.report.read.catalogue import Catalogue
 from scout_rl.report.read.labels import numbered, read_labels
 from scout_rl.report.read.run import About, Moves, Rollouts, RunRecord
