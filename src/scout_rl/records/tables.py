@@ -89,7 +89,7 @@ class JsonLines:
 
     def size(self) -> int:
         """Bytes in the file."""
-        return self.path.stat().st_size if self.path.exists() else 0
+        return _size(self.path)
 
     def rows(self) -> list[dict[str, Any]]:
         """Every complete row."""
@@ -193,8 +193,7 @@ class RecordWriter:
 
     def _frontiers(self) -> int | None:
         """Complete rows in the frontier file; None for rules without a frontier."""
-        path = self.folder / FRONTIER
-        return (path.stat().st_size if path.exists() else 0) // self.width if self.has_frontier else None
+        return _size(self.folder / FRONTIER) // self.width if self.has_frontier else None
 
     def _lost(self, frontiers: int | None, kept: int) -> str:
         return (
@@ -279,6 +278,14 @@ def parse_rows(lines: Iterable[bytes], table: str) -> list[dict[str, Any]]:
             raise Refusal(f"there is no move {row['kind']}")
         rows.append(row)
     return rows
+
+
+def _size(path: Path) -> int:
+    """Bytes in a file; 0 where there is none."""
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _append(path: Path, data: bytes) -> None:

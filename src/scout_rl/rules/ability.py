@@ -320,8 +320,9 @@ def _blocks(outcomes: Outcomes, runs: int) -> tuple[Array, ...]:
     blocks = -(-n // size)
     if blocks == 1 and size == n:
         return tuple(c[None] for c in columns)
-    padding = [(0, 0), (0, blocks * size - n)]
-    return tuple(xp.moveaxis(xp.pad(c, padding).reshape(runs, blocks, size), 1, 0) for c in columns)
+    if missing := blocks * size - n:
+        columns = [xp.pad(c, [(0, 0), (0, missing)]) for c in columns]
+    return tuple(xp.moveaxis(c.reshape(runs, blocks, size), 1, 0) for c in columns)
 
 
 def _sorted_by(n: int, runs: int) -> Callable[..., tuple[Array, ...]]:
