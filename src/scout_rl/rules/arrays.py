@@ -227,18 +227,21 @@ def while_loop(condition: Callable[[Array], Array], body: Callable[[Array], Arra
     return lax.while_loop(condition, body, value)
 
 
-def apply_if(
-    condition: Array, function: Callable[[Any], Any], value: Any, otherwise: Callable[[Any], Any] = lambda value: value
-) -> Any:
-    """``function(value)`` where ``condition`` (a scalar) holds, else ``otherwise(value)``: a named tuple of arrays."""
+def apply_if(condition: Array, function: Callable[[Any], Any], value: Any) -> Any:
+    """``function(value)`` where ``condition`` (a scalar) holds, else ``value``: a named tuple of arrays."""
     xp = namespace(condition)
     if xp is np:
-        return function(value) if condition else otherwise(value)
+        return function(value) if condition else value
     if isinstance(xp, TorchArrays):
-        return xp.select(condition, function(value), otherwise(value))
+        return xp.select(condition, function(value), value)
     from jax import lax
 
-    return lax.cond(condition, function, otherwise, value)
+    def once(carry: Any) -> Any:
+        condition, value = carry
+        return xp.zeros_like(condition), function(value)
+
+    # A loop of at most one round: it writes in place what a branch of `lax.cond` would copy.
+    return lax.while_loop(lambda carry: carry[0], once, (condition, value))[1]
 
 
 def cast(array: Array, dtype: Any) -> Array:

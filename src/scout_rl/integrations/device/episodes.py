@@ -116,7 +116,7 @@ class Episodes:
             return state if logged is None else apply_if(state.logged > 0, logged, state)
 
         is_due = self._ready(state) | self._used_up(state, done)
-        return apply_if(is_due, due, state, lambda state: self._assigned(state, done))  # type: ignore[no-any-return]
+        return self._assigned(apply_if(is_due, due, state), done & ~is_due)
 
     def taken(self, state: State, done: Array, success: Array, signal: Array | None) -> State:
         """Write the outcomes of ended episodes to their places in the queue."""

@@ -69,7 +69,7 @@ class HostCopy(Training):
         """Take outcomes and deal cells; where a window has closed, hand a copy of the state to the host."""
 
         def hand_over(state: State) -> State:
-            jax.debug.callback(self._take, state)
+            jax.debug.callback(self._take, _packed(state))
             return state._replace(logged=jnp.zeros_like(state.logged))
 
         return self._device.step(state, done, success, logged=hand_over)  # type: ignore[no-any-return]
@@ -92,9 +92,24 @@ class HostCopy(Training):
         """The newest state; every environment begins the episode of its cell once more."""
         return self._newest._replace(age=np.zeros_like(self._newest.age), named=self._named)  # type: ignore[no-any-return]
 
-    def _take(self, state: State) -> None:
-        state = jax.tree.map(np.asarray, state)
+    def _take(self, packed: Array) -> None:
+        state = _unpacked(packed, self._newest)
         if self._log_dir is not None:
             self._waiting.append(state)
         if state.rule.statistics.window >= self._newest.rule.statistics.window:
             self._newest = state._replace(logged=np.zeros_like(state.logged))
+
+
+def _packed(state: State) -> Array:
+    """The bytes of all arrays in one: every array that a callback is handed costs a transfer of its own."""
+    columns = [jax.lax.bitcast_convert_type(leaf, jnp.uint8).reshape(-1) for leaf in jax.tree.leaves(state)]
+    return jnp.concatenate(columns)
+
+
+def _unpacked(packed: Array, like: State) -> State:
+    """The state whose bytes these are, as NumPy arrays with the shapes and types of ``like``."""
+    leaves, structure = jax.tree.flatten(like)
+    ends = np.cumsum([leaf.nbytes for leaf in leaves])
+    parts = np.split(np.asarray(packed), ends[:-1])
+    arrays = (np.frombuffer(p.tobytes(), leaf.dtype).reshape(leaf.shape) for p, leaf in zip(parts, leaves, strict=True))
+    return jax.tree.unflatten(structure, arrays)  # type: ignore[no-any-return]
