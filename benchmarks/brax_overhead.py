@@ -1,10 +1,11 @@
-"""What a curriculum costs in a PPO training of Brax: one training with it and one with Brax's own autoreset, in turns.
+"""What a curriculum costs in a PPO training of Brax: trainings with it and one with Brax's own autoreset, in turns.
 
     make brax
-    .venv-brax/bin/python -m benchmarks.brax_overhead --task ant --envs 4096 --contexts 1000
+    .venv-brax/bin/python -m benchmarks.brax_overhead --task ant --envs 4096 --contexts 1000 --window 0 4096
 
-Both trainings run in one process. They take turns epoch by epoch, so that both meet the same machine; the first two
-epochs of each, which compile, are left out. Every round gives one ratio: time with the curriculum / time without.
+All trainings run in one process, one per ``--window`` and one without a curriculum. Their first two
+epochs compile, side by side, and are left out. Then they take turns epoch by epoch, so that all meet the same machine.
+Every round gives one ratio per window: time with the curriculum / time without.
 
 ``--task pendulum`` is examples/brax_pendulum.py, whose environment and networks cost next to nothing: the worst case.
 ``ant`` and ``halfcheetah`` are Brax's own, with the batch sizes of its training notebook for ant and episodes of 200
@@ -39,51 +40,57 @@ def with_removed_names_of_jax() -> None:
 
 
 class Turns:
-    """Two threads, of which one runs at a time. One that has ended, also with an error, gives up its turns."""
+    """Threads, of which one runs at a time once all have compiled. One that has ended, also with an error, has no turn."""
 
-    def __init__(self) -> None:
-        self.changed, self.now, self.ended = threading.Condition(), 0, set()
+    def __init__(self, n: int) -> None:
+        self.changed, self.waiting, self.queue = threading.Condition(), set(range(n)), list(range(n))
 
-    def wait_for(self, who: int) -> None:
+    def take(self, who: int) -> None:
+        """Wait until all have compiled and it is this one's turn."""
         with self.changed:
-            self.changed.wait_for(lambda: self.now == who or 1 - who in self.ended)
+            self.waiting.discard(who)
+            self.changed.notify_all()
+            self.changed.wait_for(lambda: not self.waiting and self.queue[0] == who)
 
     def hand_over(self, who: int, ended: bool = False) -> None:
         with self.changed:
-            self.now = 1 - who
-            self.ended |= {who} if ended else set()
+            self.waiting.discard(who)
+            self.queue.remove(who)
+            self.queue += [] if ended else [who]
             self.changed.notify_all()
 
 
-def epochs_in_turns(trainings, epochs: int) -> list[list[float]]:
-    """The seconds of every epoch of both trainings: functions of what is called after an epoch."""
-    turns, walls, errors = Turns(), [[0.0], [0.0]], []
+def epochs_in_turns(trainings: dict, epochs: int) -> dict[str, np.ndarray]:
+    """The seconds of every epoch of all trainings by name: functions of what is called after an epoch."""
+    turns, errors = Turns(len(trainings)), []
+    walls: dict[str, list[float]] = {name: [0.0] for name in trainings}
 
-    def run(who: int) -> None:
+    def run(who: int, name: str) -> None:
         def after(step, metrics) -> None:
-            walls[who].append(metrics["training/walltime"])
-            if len(walls[who]) == 2:
-                print(f"{('without', 'with')[who]}: first epoch, compiled, {walls[who][1]:.1f} s", flush=True)
-            turns.hand_over(who)
-            turns.wait_for(who)
+            walls[name].append(metrics["training/walltime"])
+            epoch = len(walls[name]) - 1
+            print(f"{name}: epoch {epoch}, {walls[name][-1] - walls[name][-2]:.3f} s", flush=True)
+            if epoch > LEFT_OUT:
+                turns.hand_over(who)
+            if LEFT_OUT <= epoch < epochs:
+                turns.take(who)
 
-        turns.wait_for(who)
         try:
-            trainings[who](after)
+            trainings[name](after)
         except Exception as error:
             errors.append(error)
             raise
         finally:
             turns.hand_over(who, ended=True)
 
-    threads = [threading.Thread(target=run, args=(who,), daemon=True) for who in (0, 1)]
+    threads = [threading.Thread(target=run, args=pair, daemon=True) for pair in enumerate(trainings)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     if errors:
         sys.exit(f"a training failed: {errors[0]!r}")
-    return [np.diff(column)[:epochs] for column in walls]
+    return {name: np.diff(column)[:epochs] for name, column in walls.items()}
 
 
 def pendulum(contexts: int, backend: str):
@@ -169,7 +176,8 @@ def main() -> None:
     parser.add_argument("--rule", default="ability")
     parser.add_argument("--envs", type=int, default=4096)
     parser.add_argument("--contexts", type=int, default=1000)
-    parser.add_argument("--window", type=int, default=0, help="outcomes per window; 0: a quarter of the environments")
+    text = "outcomes per window, one training for each; 0: a quarter of the environments"
+    parser.add_argument("--window", type=int, nargs="+", default=[0], help=text)
     parser.add_argument("--iterations", type=int, default=4, help="PPO iterations per epoch")
     parser.add_argument("--rounds", type=int, default=9, help="epochs of each that count")
     args = parser.parse_args()
@@ -189,12 +197,12 @@ def main() -> None:
         env, ladder, success, options = runner(args.task, args.contexts, args.backend)
     jax.block_until_ready(ladder)
     print(f"{args.task}: ladder of {args.contexts} contexts made in {time.perf_counter() - begin:.1f} s", flush=True)
-    curriculum = BraxCurriculum(rules.make(args.rule), ladder, success, window=args.window)
+    curricula = {n: BraxCurriculum(rules.make(args.rule), ladder, success, window=n) for n in args.window}
+    wraps = {"without": wrap} | {f"window {n or args.envs // 4}": c.wrap for n, c in curricula.items()}
     epochs = args.rounds + LEFT_OUT
-    both = [training(env, w, options, args.envs, args.iterations, epochs) for w in (wrap, curriculum.wrap)]
-    without, with_it = (column[LEFT_OUT:] / args.iterations for column in epochs_in_turns(both, epochs))
-    ratios = with_it / without
-    low, high = interval(ratios)
+    trainings = {name: training(env, w, options, args.envs, args.iterations, epochs) for name, w in wraps.items()}
+    seconds = {name: column[LEFT_OUT:] / args.iterations for name, column in epochs_in_turns(trainings, epochs).items()}
+    without = seconds.pop("without")
     figures = {
         "task": args.task,
         "backend": "none" if args.task == "pendulum" else args.backend,
@@ -202,20 +210,28 @@ def main() -> None:
         "envs": args.envs,
         "contexts": args.contexts,
         "levels": LEVELS,
-        "window": args.window or args.envs // 4,
         "device": jax.devices()[0].device_kind,
         "steps_per_iteration": options["unroll_length"] * options["num_minibatches"] // options["minibatch"],
-        "windows": int(curriculum.state.rule.statistics.window),
-        "iteration_ms": [round(1e3 * float(np.median(column)), 3) for column in (without, with_it)],
-        "ratio": [round(x, 4) for x in (float(np.median(ratios)), low, high)],
-        "ratios": [round(float(x), 4) for x in ratios],
+        "without_ms": round(1e3 * float(np.median(without)), 3),
     }
     print(
         f"{args.task}, {args.envs} environments, {args.contexts} contexts, {LEVELS} levels, {args.rule}, "
-        f"{figures['device']}: an iteration takes {figures['iteration_ms'][0]} ms without and "
-        f"{figures['iteration_ms'][1]} ms with; {100 * (np.median(ratios) - 1):+.2f}% "
-        f"(95% {100 * (low - 1):+.2f} to {100 * (high - 1):+.2f}%); {figures['windows']} windows closed"
+        f"{figures['device']}: an iteration takes {figures['without_ms']} ms without"
     )
+    for (name, column), curriculum in zip(seconds.items(), curricula.values(), strict=True):
+        ratios = column / without
+        ratio, (low, high) = float(np.median(ratios)), interval(ratios)
+        windows = int(curriculum.state.rule.statistics.window)
+        figures[name] = {
+            "windows": windows,
+            "iteration_ms": round(1e3 * float(np.median(column)), 3),
+            "ratio": [round(x, 4) for x in (ratio, low, high)],
+            "ratios": [round(float(x), 4) for x in ratios],
+        }
+        print(
+            f"{name}: {figures[name]['iteration_ms']} ms with; {100 * (ratio - 1):+.2f}% "
+            f"(95% {100 * (low - 1):+.2f} to {100 * (high - 1):+.2f}%); {windows} windows closed"
+        )
     print(json.dumps(figures))
 
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from scout_rl.curriculum.checks import whole_number
 from scout_rl.integrations.device.state import Outcome, State
-from scout_rl.rules.arrays import apply_if, cast, namespace, put, search
+from scout_rl.rules.arrays import apply_if, cast, namespace, put, search, smallest
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import Rule, require
 
@@ -109,14 +109,15 @@ class Episodes:
         ``logged(state)`` follows where windows are in the log. What most calls do not need is behind one condition: on
         a GPU each one waits for the device.
         """
-        state = self.taken(state, done, success, signal)
+        xp, state = namespace(state.age), self.taken(state, done, success, signal)
+        ended = xp.cumsum(done, 0, dtype=xp.int32)
 
         def due(state: State) -> State:
-            state = self.dealt(self.closed(state), done, uniform)
+            state = self._dealt(self.closed(state), done, ended, uniform)
             return state if logged is None else apply_if(state.logged > 0, logged, state)
 
-        is_due = self._ready(state) | self._used_up(state, done)
-        return self._assigned(apply_if(is_due, due, state), done & ~is_due)
+        is_due = self._ready(state) | self._used_up(state, ended)
+        return self._assigned(apply_if(is_due, due, state), done & ~is_due, xp.where(is_due, 0, ended))
 
     def taken(self, state: State, done: Array, success: Array, signal: Array | None) -> State:
         """Write the outcomes of ended episodes to their places in the queue."""
@@ -136,7 +137,8 @@ class Episodes:
         return apply_if(self._ready(state), self._close, state)  # type: ignore[no-any-return]
 
     def _ready(self, state: State) -> Array:
-        return (state.queue.code[: self.window] > 0).all()
+        """Whether the first window's places are all taken, and none of them is still played."""
+        return (state.queued >= self.window) & (smallest(state.place) >= self.window)
 
     def _close(self, state: State) -> State:
         xp, size = namespace(state.age), self.window
@@ -162,17 +164,20 @@ class Episodes:
 
     def dealt(self, state: State, done: Array, uniform: Callable[[State], Array]) -> State:
         """Give every finished environment a cell from the deck, and a place in the queue while there is room."""
-        state = apply_if(self._used_up(state, done), lambda s: self._deck(s, uniform(s)), state)
-        return self._assigned(state, done)
+        xp = namespace(state.age)
+        return self._dealt(state, done, xp.cumsum(done, 0, dtype=xp.int32), uniform)
 
-    def _used_up(self, state: State, done: Array) -> Array:
-        """Whether the deck has too few cards left."""
-        return state.dealt + done.sum() > self.environments
+    def _dealt(self, state: State, done: Array, ended: Array, uniform: Callable[[State], Array]) -> State:
+        state = apply_if(self._used_up(state, ended), lambda s: self._deck(s, uniform(s)), state)
+        return self._assigned(state, done, ended)
 
-    def _assigned(self, state: State, done: Array) -> State:
+    def _used_up(self, state: State, ended: Array) -> Array:
+        """Whether the deck has too few cards left; ``ended`` is the running count of ``done``."""
+        return state.dealt + ended[-1] > self.environments
+
+    def _assigned(self, state: State, done: Array, ended: Array) -> State:
         xp, n = namespace(state.age), self.environments
-        after = xp.cumsum(done, 0, dtype=xp.int32)
-        count, rank = after[-1], after - 1
+        count, rank = ended[-1], ended - 1
         card = state.deck[xp.clip(state.dealt + rank, 0, n - 1)]
         context, level = self.cells(state.rule, card)
         place = state.queued + rank
