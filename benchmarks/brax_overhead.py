@@ -40,7 +40,7 @@ def with_removed_names_of_jax() -> None:
 
 
 class Turns:
-    """Threads, of which one runs at a time once all have compiled. One that has ended, also with an error, has no turn."""
+    """Threads, of which one runs at a time once all have compiled. One that has ended or failed has no turn."""
 
     def __init__(self, n: int) -> None:
         self.changed, self.waiting, self.queue = threading.Condition(), set(range(n)), list(range(n))
