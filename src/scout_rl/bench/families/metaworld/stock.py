@@ -12,6 +12,7 @@ from scout_rl.bench.families.goal_stock import GoalStock, GoalView, render_optio
 from scout_rl.bench.families.metaworld import codec, contexts
 from scout_rl.bench.families.metaworld.simulator import HORIZON, N_ACTIONS, goal_view
 from scout_rl.bench.families.metaworld.tasks import TASKS, Array, stock_env
+from scout_rl.bench.settings.settings import Setting
 
 CAMERA = "corner"
 """A stock camera that shows the hand, the object, the goal and the shelf."""
@@ -22,7 +23,7 @@ class StockTask(GoalStock):
 
     success_key = "success"
 
-    def __init__(self, context: Mapping[str, Array], pixels: int = 0) -> None:
+    def __init__(self, setting: Setting, context: Mapping[str, Array], *, pixels: int = 0) -> None:
         contexts.check({name: np.asarray(array)[None] for name, array in context.items()})
         options = render_options(pixels)
         if options:
