@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from collections import Counter
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from scout_rl.report.read.run import RunRecord
 from scout_rl.report.read.statuses import MEANING, WORDS
 from scout_rl.report.show.heat import NO_ROLLOUT, UNIT, packed
 from scout_rl.watch import words
+from scout_rl.watch.follow import Opened
 from scout_rl.watch.replay import Replay
 from scout_rl.watch.rows import PACE, worst_of
 from scout_rl.watch.waiting import Waits
@@ -29,23 +31,6 @@ MOVES = 200
 """Events of a context that are sent."""
 LONG = 4.0
 """A window that took this many medians longer than the median is a start or a pause."""
-
-
-class Opened(Protocol):
-    """A run whose records are in memory: followed, or from a compact record."""
-
-    version: int
-    generation: int
-
-    def record(self) -> RunRecord:
-        """The run as reports see it."""
-
-    def event_columns(self) -> dict[str, NDArray[Any]]:
-        """Columns of the frontier moves."""
-
-    @property
-    def seconds(self) -> NDArray[np.float64]:
-        """Seconds per window, as recorded."""
 
 
 class Columns(NamedTuple):
@@ -235,16 +220,13 @@ def _evaluation(run: RunRecord, i: int) -> dict[str, Any]:
 
 def stuck(run: RunRecord, found: list[Stuck], replay: Replay, limit: int) -> dict[str, Any]:
     """Stuck contexts, those of the most frequent reason first, and what each waits for."""
-    entries = list(found)
-    by_reason: dict[str, int] = {}
-    for entry in entries:
-        by_reason[entry.reason] = by_reason.get(entry.reason, 0) + 1
-    entries.sort(key=lambda entry: (-by_reason[entry.reason], entry.reason, entry.context))
+    by_reason = Counter(entry.reason for entry in found)
+    entries = sorted(found, key=lambda entry: (-by_reason[entry.reason], entry.reason, entry.context))
     waits = Waits(run, cells(run), replay)
     return {
         "windows": run.about.first + run.about.windows,
         "total": len(entries),
-        "by_reason": dict(sorted(by_reason.items(), key=lambda pair: -pair[1])),
+        "by_reason": dict(by_reason.most_common()),
         "contexts": [_stuck_entry(run, entry, waits) for entry in entries[:limit]],
     }
 
