@@ -12,7 +12,7 @@ DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
 
 
 def ran_on() -> dict[str, Any]:
-    """The hardware, for run.json. It initialises JAX, which fixes backend and threads."""
+    """The hardware, for run.json; its cores are the machine's. It initialises JAX, which fixes backend and threads."""
     import jax
 
     backend = jax.default_backend()
@@ -20,7 +20,7 @@ def ran_on() -> dict[str, Any]:
         "backend": backend,
         "device": jax.devices()[0].device_kind,
         "processor": processor(),
-        "cores": n_cores(),
+        "cores": within_quota(os.cpu_count() or 1),
         "threads": n_threads(),
     }
     return hardware | {"deterministic": DETERMINISTIC in _flags()} if backend == "gpu" else hardware
@@ -43,11 +43,6 @@ def _flags() -> list[str]:
 def n_usable_cores() -> int:
     """The cores that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def n_cores() -> int:
-    """The machine's cores within the container's quota; pinning does not count."""
-    return within_quota(os.cpu_count() or 1)
 
 
 def within_quota(cores: int) -> int:

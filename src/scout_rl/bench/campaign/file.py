@@ -51,7 +51,6 @@ class PlannedRun:
 class Campaign:
     """The content of a campaign file."""
 
-    path: Path
     title: str
     pack: Path | None
     """Folder of compact records."""
@@ -79,7 +78,7 @@ def load(path: Path, out: str = "runs") -> Campaign:
     rows.sort(key=lambda row: row[0])  # stable: the first seed of every block, then the second
     pack = content.get("pack")
     require(pack is None or isinstance(pack, str), f"{path}: 'pack' is {pack!r}, but must be a folder")
-    return Campaign(path, str(content.get("title", path.stem)), None if pack is None else Path(pack), _runs(rows, out))
+    return Campaign(str(content.get("title", path.stem)), None if pack is None else Path(pack), _runs(rows, out))
 
 
 def _block(
