@@ -11,9 +11,9 @@ from rich.console import Console
 from scout_rl.bench.campaign import conduct, state
 from scout_rl.bench.campaign.engine import Ended
 from scout_rl.bench.campaign.file import PlannedRun, load
-from scout_rl.bench.campaign.machine import n_workers, usable_cores
 from scout_rl.bench.campaign.state import CHANCES, Phase
 from scout_rl.bench.campaign.table import Board, duration, summarise
+from scout_rl.bench.hardware import n_workers, usable_cores
 from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.store import open_store
 from scout_rl.bench.run.threads import environment
@@ -381,10 +381,10 @@ def test_durations_read_well():
 
 
 def test_workers_fit_cores_and_memory(monkeypatch):
-    from scout_rl.bench.campaign import machine
+    from scout_rl.bench import hardware
 
-    monkeypatch.setattr(machine, "usable_cores", lambda: 16)
-    monkeypatch.setattr(machine, "free_memory", lambda: 8 << 30)
+    monkeypatch.setattr(hardware, "usable_cores", lambda: 16)
+    monkeypatch.setattr(hardware, "free_memory", lambda: 8 << 30)
     assert n_workers(1, 1.0) == 8
     assert n_workers(4, 1.0) == 4
     assert n_workers(1, 100.0) == 1
