@@ -12,9 +12,9 @@ from scout_rl.records.level_colours import EASIEST, STOPS, TARGET
 from scout_rl.records.tables import KINDS
 from scout_rl.report.measure.metrics import worst_curve
 from scout_rl.report.measure.stuck import REASONS, Stuck, cells
-from scout_rl.report.read.run import RunRecord
+from scout_rl.report.read.run import Rollouts, RunRecord
 from scout_rl.report.read.statuses import MEANING, WORDS
-from scout_rl.report.show.heat import NO_ROLLOUT, UNIT, packed
+from scout_rl.report.show.heat import NO_ROLLOUT, UNIT, counted_levels, packed
 from scout_rl.watch import words
 from scout_rl.watch.follow import Opened
 from scout_rl.watch.replay import Replay
@@ -74,17 +74,14 @@ def heat(run: RunRecord, replay: Replay, budget: int | None, most: int, since: i
     start = int(np.searchsorted(columns.at, since, side="right"))
     count = columns.number - start
     begin = int(np.searchsorted(run.rollouts.window, start * columns.width))
-    context, level, success = (part[begin:] for part in run.rollouts[1:])
-    cell = (run.rollouts.window[begin:] // columns.width - start).astype(np.int64) * n + context
-    tried = np.bincount(cell, minlength=count * n)
-    won = np.bincount(cell, weights=success, minlength=count * n)
-    total = np.bincount(cell, weights=level, minlength=count * n) * (UNIT / max(1, a.n_levels - 1))
-    mean = np.divide(total, tried, out=np.full(len(tried), float(NO_ROLLOUT)), where=tried > 0)
+    rollouts = Rollouts._make(part[begin:] for part in run.rollouts)
+    cell = (rollouts.window // columns.width - start).astype(np.int64) * n + rollouts.context
+    tried, won, mean = counted_levels(rollouts, cell, count * n, a.n_levels)
     arrays: dict[str, NDArray[Any]] = {}
     if run.frontier is not None:
         rows = columns.at[start:] - a.first - 1
         arrays["frontier"] = run.frontier[rows].reshape(-1).astype(np.uint8)
-    arrays["mean"] = np.minimum(np.rint(mean), NO_ROLLOUT).astype(np.uint8)
+    arrays["mean"] = mean
     whole = np.min_scalar_type(int(tried.max(initial=0)))
     arrays["tried"], arrays["won"] = tried.astype(whole), won.astype(whole)
     if run.context_group is not None:
