@@ -79,7 +79,10 @@ class Waits:
         if word == "confirming":
             return Wait("needs the same verdict once more, in its next window", 1)
         now = self.counted.recent[x]
-        if (stuck is not None and stuck.reason == "fails at the easiest") or word in ("easiest", _HOPELESS):
+        if (stuck is not None and stuck.reason == "fails at the easiest") or word in (
+            "easiest",
+            "too hard at the easiest level",
+        ):
             return Wait(f"waits for a first success at level {easiest}: there is no easier start")
         model = self._rule is not None and self._rule.evidence_gate is None
         if model and self._chance is not None:
@@ -91,6 +94,3 @@ class Waits:
         share = f"{now[level]:.0%} of its last ten succeeded" if not np.isnan(now[level]) else "none was tried lately"
         wanted = f"success of {high:.2f}" if isinstance(high, float) else "more success"
         return Wait(f"needs {wanted} at level {level}: {share}")
-
-
-_HOPELESS = "too hard at the easiest level"
