@@ -18,13 +18,12 @@ from scout_rl.files.damage import reading
 from scout_rl.files.refusal import Refusal
 from scout_rl.records.compact import unpack
 from scout_rl.records.evaluations import read_evaluations
-from scout_rl.records.stored import RUN, read_curriculum, read_json, read_run, read_table
+from scout_rl.records.stored import LADDER, RUN, read_curriculum, read_json, read_run, read_table
 from scout_rl.records.tables import CONFIG, KINDS, WINDOWS, Records
 from scout_rl.report.read.catalogue import Catalogue
 from scout_rl.report.read.run import About, Moves, Rollouts, RunRecord
 from scout_rl.rules.cells import Event
 
-LADDER = "ladder.json"
 NO_CATALOGUE: Catalogue = MappingProxyType({})
 Labels = tuple[tuple[str, ...], NDArray[np.int64]]
 """Group names, and an index into them per training context."""
