@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scout_rl.bench.campaign.file import PlannedRun, load
-from scout_rl.bench.campaign.machine import n_workers
 from scout_rl.bench.campaign.state import record_path
+from scout_rl.bench.hardware import n_workers
 from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.worker import WorkerProcess, job
 from scout_rl.bench.settings.settings import setting

@@ -18,7 +18,7 @@ import numpy as np
 
 from scout_rl.bench.reproduction import verdicts
 from scout_rl.bench.reproduction.catalogue import catalogue
-from scout_rl.records.compact import CompactRun, find_results, unpack
+from scout_rl.records.compact import CompactRun, unpack
 from scout_rl.report.measure.comparison import evaluated
 from scout_rl.report.measure.conditions import group
 from scout_rl.report.measure.metrics import common_window, summarise
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("after", type=Path)
     args = parser.parse_args()
     auc_gaps, first_differences = [], []
-    for path in find_results(args.after):
+    for path in sorted(args.after.rglob("*.npz")):
         earlier = args.before / path.relative_to(args.after)
         if not earlier.exists() or earlier.read_bytes() == path.read_bytes():
             continue

@@ -19,10 +19,13 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+
 from scout_rl.rules.rule import Rule
 from scout_rl.simulate import SCENARIOS, Scenario, play, rule_for
+from scout_rl.simulate.run import SimulatedRun
 from scout_rl.simulate.scenarios import capped_contexts, capped_level
-from scout_rl.simulate.view import mean_windows_to_solve, summarise
+from scout_rl.simulate.view import summarise, windows_to_solve
 
 CAPPED: dict[str, Callable[[float], Scenario]] = {"capped-contexts": capped_contexts, "capped-level": capped_level}
 BANKS: dict[str, Callable[[], Scenario]] = {
@@ -54,6 +57,20 @@ def named(name: str, scenario: Scenario) -> Rule:
     key, *constants = name.split()
     values = {word: ast.literal_eval(value) for word, value in (constant.split("=") for constant in constants)}
     return dataclasses.replace(rule_for(key, scenario), **values)
+
+
+def mean_windows_to_solve(scenario: Scenario, run: SimulatedRun) -> float | None:
+    """Geometric mean over seeds; a seed that did not solve counts as the budget. None: no seed did.
+
+    Where the learner loses a stage, windows and budget count from there.
+    """
+    start = 0 if scenario.lose is None else scenario.lose[0]
+    after = run.windows >= start
+    solved = [windows_to_solve(run.windows[after], worst[after]) for worst in run.success.min(axis=-1)]
+    if all(window is None for window in solved):
+        return None
+    lengths = [(scenario.windows if window is None else window) - start for window in solved]
+    return float(np.exp(np.log(np.maximum(lengths, 1)).mean()))
 
 
 def measure(bank: str, name: str, seeds: int) -> Cell:

@@ -9,8 +9,7 @@ import pytest
 from scout_rl.records.compact import pack
 from scout_rl.report.measure.conditions import group
 from scout_rl.report.measure.metrics import summarise
-from scout_rl.report.read.labels import read_labels
-from scout_rl.report.read.runs import find, load
+from scout_rl.report.read.runs import find, load, read_labels
 from scout_rl.report.read.statuses import WORDS, window_statuses
 from tests.report.planted import config, curve, load_labelled, played_folder, staircase, write_compact
 

@@ -7,7 +7,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from benchmarks.scenarios import RULES, Cell, main, measure, named, table
+from benchmarks.scenarios import RULES, Cell, main, mean_windows_to_solve, measure, named, table
 
 from scout_rl import rules
 from scout_rl.rules.cells import Cells
@@ -16,7 +16,6 @@ from scout_rl.simulate import run as running
 from scout_rl.simulate.model import lose_stage
 from scout_rl.simulate.run import SimulatedRun
 from scout_rl.simulate.scenarios import capped_contexts, capped_level, hopeless
-from scout_rl.simulate.view import mean_windows_to_solve
 
 SEEDS = 12
 

@@ -136,14 +136,12 @@ class Codec(Protocol):
 
     def get_state(self, env: Env) -> State:
         """The state that ``env`` is in now."""
-        ...
 
     def set_state(self, env: Env, state: State) -> Start:
         """Start an episode of ``env`` in ``state``; returns observation and info, like ``reset()``.
 
         Two restores of one state give the same observation, and the same trajectory under the same actions.
         """
-        ...
 
 
 @cache

@@ -131,7 +131,7 @@ def _refuse_shared_code(attributes: Mapping[str, Any], originals: Originals, rep
     for name, objects in originals.items():
         for holder in ([attributes[name]], *objects):
             for code in gc.get_referents(holder):
-                if isinstance(code, _SHARED) and _reaches(code, replaced):
+                if isinstance(code, _SHARED) and any(id(_whole(part)) in replaced for part in reachable(code, _parts)):
                     kind = type(code).__name__
                     raise Refusal(f"{name} (a {kind} that holds part of the state, out of a copy's reach)")
 
@@ -139,10 +139,6 @@ def _refuse_shared_code(attributes: Mapping[str, Any], originals: Originals, rep
 def _whole(value: Any) -> Any:
     """The owner of a view's memory; any other value itself."""
     return memory_owner(value)[0] if isinstance(value, np.ndarray) else value
-
-
-def _reaches(code: Any, replaced: set[int]) -> bool:
-    return any(id(_whole(part)) in replaced for part in reachable(code, _parts))
 
 
 def _parts(value: Any) -> list[Any]:

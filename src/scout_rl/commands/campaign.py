@@ -189,8 +189,8 @@ def _status(
 def _engine(key: str, out: str, address: str | None, workers: int, threads: int, memory: float, width: int) -> "Engine":
     from scout_rl.bench.campaign.batch_engine import WIDTH, BatchEngine
     from scout_rl.bench.campaign.engine import Pool
-    from scout_rl.bench.campaign.machine import MEMORY_PER_RUN, n_workers
     from scout_rl.bench.campaign.ray_engine import RayEngine
+    from scout_rl.bench.hardware import MEMORY_PER_RUN, n_workers
 
     if width and key != "batch":
         raise Refusal(f"--width {width} is of batches: add --engine batch")

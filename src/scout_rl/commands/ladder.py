@@ -82,7 +82,10 @@ def ladder(
     with console.status("building"):
         starts = _starts(console, chosen, bank, picked, ladder, levels or chosen.n_levels, ladder_from, ladder_fallback)
     family, stem = family_of(chosen.family), f"{setting}-{ladder}{levels or chosen.n_levels}"
-    _make_folder(out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Refusal(f"{out} cannot be written: {error.strerror}") from error
     work = partial(check, family, chosen, arrays, starts, SOURCES[ladder])
     if family.discrete:
         with counting(console, "checking", len(picked)) as show_done:
@@ -220,10 +223,3 @@ def _caption(steps: int, invalid: bool) -> str:
     if invalid:
         return "INVALID"
     return f"{steps} step{'' if steps == 1 else 's'} remain{'s' if steps == 1 else ''}"
-
-
-def _make_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise Refusal(f"{out} cannot be written: {error.strerror}") from error

@@ -1,9 +1,12 @@
-"""The cache of compiled functions and ladders, and the hash of the source that makes them."""
+"""The cache of compiled functions and ladders, and what these depend on: our source, and versions of libraries."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 
 
@@ -21,6 +24,15 @@ def use_compilation_cache() -> None:
 
     jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "xla"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def installed_versions(packages: Iterable[str]) -> dict[str, str]:
+    """The versions of those packages that are installed."""
+    versions = {}
+    for name in packages:
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return versions
 
 
 def code_hash(*patterns: str) -> str:

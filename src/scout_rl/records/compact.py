@@ -156,8 +156,3 @@ def _require_consistent(run: CompactRun) -> None:
         raise Refusal("its evaluations or moves are cut")
     check_times(run.about["config"], run.evaluated_at.tolist(), windows)
     check_means(run.about, run.evaluated_at.tolist(), run.outcomes, run.groups)
-
-
-def find_results(folder: Path) -> list[Path]:
-    """Every compact record below a folder."""
-    return sorted(folder.rglob("*.npz"))

@@ -44,20 +44,6 @@ def windows_to_solve(windows: NDArray[np.int64], worst: Floats) -> int | None:
     return None
 
 
-def mean_windows_to_solve(scenario: Scenario, run: SimulatedRun) -> float | None:
-    """Geometric mean over seeds; a seed that did not solve counts as the budget. None: no seed did.
-
-    Where the learner loses a stage, windows and budget count from there.
-    """
-    start = 0 if scenario.lose is None else scenario.lose[0]
-    after = run.windows >= start
-    solved = [windows_to_solve(run.windows[after], worst[after]) for worst in run.success.min(axis=-1)]
-    if all(window is None for window in solved):
-        return None
-    lengths = [(scenario.windows if window is None else window) - start for window in solved]
-    return float(np.exp(np.log(np.maximum(lengths, 1)).mean()))
-
-
 def interval(values: Floats, rng: np.random.Generator) -> tuple[float, float, float]:
     """Mean and 95% bootstrap interval over seeds."""
     means = values[rng.integers(len(values), size=(RESAMPLES, len(values)))].mean(axis=1)

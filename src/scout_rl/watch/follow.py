@@ -23,7 +23,7 @@ from scout_rl.files.refusal import Refusal
 from scout_rl.records.stored import read_run
 from scout_rl.records.tables import CONFIG, EVALUATIONS, EVENTS, FRONTIER, KINDS, WINDOWS, parse_config, parse_rows
 from scout_rl.report.read.run import Moves, Rollouts, RunRecord
-from scout_rl.report.read.runs import assembled, described
+from scout_rl.report.read.runs import assembled, described, load
 from scout_rl.rules.rule import check_shape
 from scout_rl.watch.disk import MOST, Signature, lines_of, opened, read_small, read_span, reading_foreign, signature
 
@@ -185,9 +185,7 @@ class FollowedRun:
         self._description: dict[str, Any] = {}
         self._record: tuple[int, RunRecord] | None = None
         self.kind = "log_dir"
-        self._rows, self._events = Windows(1), _event_columns()
-        self._evaluated: list[dict[str, Any]] = []
-        self._steps, self._seconds = Growing(np.int64), Growing(np.float64)
+        self._clear()
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -199,10 +197,8 @@ class FollowedRun:
             self._describe()
         except FileNotFoundError:
             self.complete = True
-            if self._config:
-                self._lose("was deleted" if not self.folder.is_dir() else f"lost its {CONFIG}")
-            else:
-                self.trouble = ""
+            what = f"lost its {CONFIG}" if self.folder.is_dir() else "was deleted"
+            self.trouble = f"{self.folder} {what}: what was read before is shown" if self._config else ""
             return
         except TooLarge:
             raise
@@ -238,9 +234,6 @@ class FollowedRun:
         self.generation += 1
         self.version += 1
 
-    def _lose(self, what: str) -> None:
-        self.trouble = f"{self.folder} {what}: what was read before is shown"
-
     def _describe(self) -> None:
         """Read config.json (and run.json) once, and again when another run stands in the folder."""
         now = signature(self.folder / CONFIG), signature(self.folder / RUN)
@@ -266,10 +259,8 @@ class FollowedRun:
         self._clear()
 
     def _clear(self) -> None:
-        width = int(self._config.get("n_contexts", 1))
-        self._rows, self._events = Windows(width), _event_columns()
-        self._evaluated = []
-        self._steps, self._seconds = Growing(np.int64), Growing(np.float64)
+        for name in self._files:
+            self._forget(name)
         self.version += 1
 
     def _advance_file(self, name: str, take: Take) -> bool:
@@ -279,6 +270,7 @@ class FollowedRun:
         again, lines = file.read()
         if again:
             self._forget(name)
+            self.generation += name == WINDOWS
             self.version += 1
         try:
             if lines:
@@ -306,14 +298,13 @@ class FollowedRun:
         file.accept(lines)
 
     def _forget(self, name: str) -> None:
-        """Drop the rows of a table that was cut or replaced."""
+        """Drop the rows of a table."""
         if name == WINDOWS:
-            self.generation += 1
-            self._rows = Windows(int(self._config["n_contexts"]))
+            self._rows = Windows(int(self._config.get("n_contexts", 1)))
         elif name == EVENTS:
             self._events = _event_columns()
         elif name == EVALUATIONS:
-            self._evaluated = []
+            self._evaluated: list[dict[str, Any]] = []
         elif name == METRICS:
             self._steps = Growing(np.int64)
         else:
@@ -465,6 +456,50 @@ class FollowedRun:
         )
         self._record = self.version, record
         return record
+
+
+class PackedRun:
+    """A compact record: read at once, and never changed."""
+
+    complete, trouble, version, generation = True, "", 1, 0
+
+    def __init__(self, path: Path) -> None:
+        with opened(path):  # refuses links
+            self._record = load(path)
+        self.nbytes = sum(array.nbytes for array in _arrays(self._record))
+
+    def advance(self, seconds: float = 0.0) -> None:
+        """Nothing is new."""
+
+    def record(self) -> RunRecord:
+        """The run."""
+        return self._record
+
+    @property
+    def seconds(self) -> NDArray[np.float64]:
+        """A compact record holds the sum alone."""
+        return np.zeros(0)
+
+    def event_columns(self) -> dict[str, NDArray[Any]]:
+        """Its moves, without the numbers behind them."""
+        run, moves = self._record, self._record.moves
+        unknown = np.full(len(moves.window), np.nan)
+        to = moves.from_level if run.frontier is None else run.frontier[moves.window, moves.context]
+        return {
+            **{"window": moves.window.astype(np.int64), "context": moves.context, "kind": moves.kind},
+            **{"from_level": moves.from_level, "to_level": to, "success_average": unknown, "evidence": unknown},
+        }
+
+
+def _arrays(run: RunRecord) -> list[NDArray[Any]]:
+    """All arrays of a run."""
+    optional = [array for array in (run.frontier, run.context_group, run.oracle_group) if array is not None]
+    evaluations = [run.evaluated_at, run.held_out, *run.held_out_groups.values()]
+    return [*run.rollouts, *run.moves, *evaluations, run.steps_at, run.seconds_at, *optional]
+
+
+Opened = FollowedRun | PackedRun
+"""A run whose records are in memory."""
 
 
 def config_of(folder: Path) -> dict[str, Any]:

@@ -43,18 +43,22 @@ class Replay:
 
     def __init__(self, run: RunRecord, generation: int = 0) -> None:
         about = run.about
-        self.generation, self.done = generation, 0
-        """Windows replayed."""
+        self.generation = generation
         self._shape = about.n_contexts, about.n_levels
-        rule = recorded_rule(run)
-        if about.first > 0 or rule is None or (about.rule == "group-frontier" and run.oracle_group is None):
-            rule = None
-        self.rule: Any = rule
-        """None where the rule itself cannot be replayed."""
-        self.state: Any = None if rule is None else rule.init(*self._shape, run.oracle_group)
-        self._modelled = rule is not None and rule.chance(self.state) is not None
-        self._won, self._weight = np.zeros(self._shape), np.zeros(self._shape)
         self._stride = max(1, about.n_contexts * about.n_levels // CELLS)
+        rule = recorded_rule(run)
+        if about.first > 0 or (about.rule == "group-frontier" and run.oracle_group is None):
+            rule = None
+        self._begin(rule, None if rule is None else rule.init(*self._shape, run.oracle_group))
+
+    def _begin(self, rule: Any, state: Any) -> None:
+        """Nothing is replayed yet. Without a rule there will be rates alone."""
+        self.rule, self.state = rule, state
+        """None where the rule itself cannot be replayed."""
+        self.done = 0
+        """Windows replayed."""
+        self._modelled = rule is not None and rule.chance(state) is not None
+        self._won, self._weight = np.zeros(self._shape), np.zeros(self._shape)
         self._counts: list[tuple[int, float, float, float]] = []
         self._wasted: list[float] = []
         self._dull = np.zeros(self._shape, bool)
@@ -83,7 +87,7 @@ class Replay:
         if self.rule is not None:
             self.state = self.rule.update(self.state, outcomes)
             if run.frontier is not None and not np.array_equal(self.rule.frontier(self.state), run.frontier[self.done]):
-                self._give_up_the_rule()
+                self._begin(None, None)  # another version of the rule made these frontiers
                 return
         n = len(outcomes.context)
         self._wasted.append(float(self._dull[outcomes.context, outcomes.level].mean()) if n else float("nan"))
@@ -94,13 +98,6 @@ class Replay:
         self.done += 1
         if self.done % self._stride == 0 or self.done == run.about.windows:
             self._count()
-
-    def _give_up_the_rule(self) -> None:
-        """It does not reach the recorded frontiers: another version made them. Begin again, with rates alone."""
-        self.rule, self.state, self._modelled = None, None, False
-        self._won, self._weight = np.zeros(self._shape), np.zeros(self._shape)
-        self.done, self._counts, self._wasted = 0, [], []
-        self._dull = np.zeros(self._shape, bool)
 
     def _count(self) -> None:
         chance = self.chances().chance

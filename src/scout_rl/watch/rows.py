@@ -73,7 +73,7 @@ class Row:
         row["updated"] = round(max(times), 3) if times else row["updated"]
         if gone:
             row["trouble"] = f"{folder} was deleted: what was read before is shown"
-        self._clock(row, now, files)
+        self._clock(row, files)
         row["stamp"] = f"{row['windows']}-{self.changes}{'-gone' if gone else ''}"
         row["state"] = "deleted" if gone else "damaged" if any(troubles) else self._state(row, now)
         different = row != self.value
@@ -151,7 +151,7 @@ class Row:
         seconds = seconds_of(last_lines(folder / TIMING, PACE))
         return {"seconds_per_window": round(float(np.median(seconds)), 4) if len(seconds) else None}
 
-    def _clock(self, row: dict[str, Any], now: float, files: dict[str, Signature | None]) -> None:
+    def _clock(self, row: dict[str, Any], files: dict[str, Signature | None]) -> None:
         """Seconds per window where no clock is recorded, and the time left."""
         begun, last = files[CONFIG], files[WINDOWS]
         closed = row["windows"] - row["first"]

@@ -54,18 +54,18 @@ def application(watcher: Watcher, host: str = "127.0.0.1", token: str = "", *, i
         Route("/api/overview", pages.answer(lambda request: watcher.overview())),
         Route("/api/updates", pages.updates),
         Route("/api/runs/{id}", pages.of_run(lambda key, request: watcher.about(key))),
-        Route("/api/runs/{id}/heat", pages.of_run(_heat(watcher))),
+        Route("/api/runs/{id}/heat", pages.of_run(pages.heat)),
         Route("/api/runs/{id}/curves", pages.of_run(lambda key, r: watcher.curves(key, _columns(r)))),
         Route("/api/runs/{id}/shares", pages.of_run(lambda key, r: watcher.shares(key, _columns(r)))),
-        Route("/api/runs/{id}/events", pages.of_run(_events(watcher))),
+        Route("/api/runs/{id}/events", pages.of_run(pages.events)),
         Route(
             "/api/runs/{id}/stuck", pages.of_run(lambda key, r: watcher.stuck(key, _number(r, "limit", 200, 10_000)))
         ),
         Route("/api/runs/{id}/time", pages.of_run(lambda key, r: watcher.time_spent(key, _columns(r)))),
-        Route("/api/runs/{id}/contexts/{x}", pages.of_run(_context(watcher))),
+        Route("/api/runs/{id}/contexts/{x}", pages.of_run(pages.context)),
         Route("/api/runs/{id}/pictures/{name:path}", pages.picture),
-        Route("/api/compare", pages.answer(_compare(watcher))),
-        Route("/api/campaigns/{id}", pages.answer(_campaign(watcher))),
+        Route("/api/compare", pages.answer(pages.compare)),
+        Route("/api/campaigns/{id}", pages.answer(pages.campaign)),
     ]
     starlette = Starlette(
         routes=routes, lifespan=pages.lifespan, exception_handlers={HTTPException: _failed, Refusal: _refused}
@@ -144,6 +144,40 @@ class Pages:
                 return Response(entry.read_bytes(), media_type=kind)
         raise HTTPException(404, "there is no such file")
 
+    # The views whose requests have words of their own; `answer` and `of_run` make endpoints of them.
+
+    def heat(self, key: str, request: Request) -> Any:
+        """Contexts x columns."""
+        return self.watcher.heat(key, _columns(request), _number(request, "since", 0))
+
+    def events(self, key: str, request: Request) -> Any:
+        """Moves and evaluations, of one context if it is named."""
+        context = _number(request, "context", 0) if "context" in request.query_params else None
+        return self.watcher.events(key, _number(request, "limit", 200, 10_000), _number(request, "skip", 0), context)
+
+    def context(self, key: str, request: Request) -> Any:
+        """One context."""
+        text = request.path_params["x"]
+        found = self.watcher.context(key, int(text), _columns(request)) if _is_number(text) else None
+        if found is None:
+            raise HTTPException(404, "there is no such context")
+        return found
+
+    def compare(self, request: Request) -> Any:
+        """Several runs."""
+        keys = list(dict.fromkeys(request.query_params.getlist("run")))
+        if not 1 <= len(keys) <= MOST_COMPARED:
+            raise HTTPException(400, f"name 1 to {MOST_COMPARED} runs: run=ID&run=ID")
+        if any(key not in self.watcher.rows for key in keys):
+            raise HTTPException(404, "there is no such run")
+        return self.watcher.compare(keys)
+
+    def campaign(self, request: Request) -> Any:
+        """A campaign's table."""
+        if request.path_params["id"] not in self.watcher.campaigns:
+            raise HTTPException(404, "there is no such campaign")
+        return self.watcher.campaign(request.path_params["id"])
+
     async def picture(self, request: Request) -> Response:
         """A picture of rungs."""
 
@@ -185,50 +219,6 @@ class Pages:
     def _changes(self, seen: int) -> tuple[dict[str, Any] | None, int]:
         with self.watcher.lock:
             return self.watcher.changes(seen), self.watcher.number
-
-
-def _heat(watcher: Watcher) -> Callable[[str, Request], Any]:
-    return lambda key, request: watcher.heat(key, _columns(request), _number(request, "since", 0))
-
-
-def _events(watcher: Watcher) -> Callable[[str, Request], Any]:
-    def view(key: str, request: Request) -> Any:
-        context = _number(request, "context", 0) if "context" in request.query_params else None
-        return watcher.events(key, _number(request, "limit", 200, 10_000), _number(request, "skip", 0), context)
-
-    return view
-
-
-def _context(watcher: Watcher) -> Callable[[str, Request], Any]:
-    def view(key: str, request: Request) -> Any:
-        text = request.path_params["x"]
-        found = watcher.context(key, int(text), _columns(request)) if _is_number(text) else None
-        if found is None:
-            raise HTTPException(404, "there is no such context")
-        return found
-
-    return view
-
-
-def _compare(watcher: Watcher) -> Callable[[Request], Any]:
-    def view(request: Request) -> Any:
-        keys = list(dict.fromkeys(request.query_params.getlist("run")))
-        if not 1 <= len(keys) <= MOST_COMPARED:
-            raise HTTPException(400, f"name 1 to {MOST_COMPARED} runs: run=ID&run=ID")
-        if any(key not in watcher.rows for key in keys):
-            raise HTTPException(404, "there is no such run")
-        return watcher.compare(keys)
-
-    return view
-
-
-def _campaign(watcher: Watcher) -> Callable[[Request], Any]:
-    def view(request: Request) -> Any:
-        if request.path_params["id"] not in watcher.campaigns:
-            raise HTTPException(404, "there is no such campaign")
-        return watcher.campaign(request.path_params["id"])
-
-    return view
 
 
 def _is_number(text: str) -> bool:

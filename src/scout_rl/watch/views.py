@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from collections import Counter
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,11 @@ from scout_rl.records.level_colours import EASIEST, STOPS, TARGET
 from scout_rl.records.tables import KINDS
 from scout_rl.report.measure.metrics import worst_curve
 from scout_rl.report.measure.stuck import REASONS, Stuck, cells
-from scout_rl.report.read.run import RunRecord
+from scout_rl.report.read.run import Rollouts, RunRecord
 from scout_rl.report.read.statuses import MEANING, WORDS
-from scout_rl.report.show.heat import NO_ROLLOUT, UNIT, packed
+from scout_rl.report.show.heat import NO_ROLLOUT, UNIT, counted_levels, packed
 from scout_rl.watch import words
+from scout_rl.watch.follow import Opened
 from scout_rl.watch.replay import Replay
 from scout_rl.watch.rows import PACE, worst_of
 from scout_rl.watch.waiting import Waits
@@ -29,23 +31,6 @@ MOVES = 200
 """Events of a context that are sent."""
 LONG = 4.0
 """A window that took this many medians longer than the median is a start or a pause."""
-
-
-class Opened(Protocol):
-    """A run whose records are in memory: followed, or from a compact record."""
-
-    version: int
-    generation: int
-
-    def record(self) -> RunRecord:
-        """The run as reports see it."""
-
-    def event_columns(self) -> dict[str, NDArray[Any]]:
-        """Columns of the frontier moves."""
-
-    @property
-    def seconds(self) -> NDArray[np.float64]:
-        """Seconds per window, as recorded."""
 
 
 class Columns(NamedTuple):
@@ -89,17 +74,14 @@ def heat(run: RunRecord, replay: Replay, budget: int | None, most: int, since: i
     start = int(np.searchsorted(columns.at, since, side="right"))
     count = columns.number - start
     begin = int(np.searchsorted(run.rollouts.window, start * columns.width))
-    context, level, success = (part[begin:] for part in run.rollouts[1:])
-    cell = (run.rollouts.window[begin:] // columns.width - start).astype(np.int64) * n + context
-    tried = np.bincount(cell, minlength=count * n)
-    won = np.bincount(cell, weights=success, minlength=count * n)
-    total = np.bincount(cell, weights=level, minlength=count * n) * (UNIT / max(1, a.n_levels - 1))
-    mean = np.divide(total, tried, out=np.full(len(tried), float(NO_ROLLOUT)), where=tried > 0)
+    rollouts = Rollouts._make(part[begin:] for part in run.rollouts)
+    cell = (rollouts.window // columns.width - start).astype(np.int64) * n + rollouts.context
+    tried, won, mean = counted_levels(rollouts, cell, count * n, a.n_levels)
     arrays: dict[str, NDArray[Any]] = {}
     if run.frontier is not None:
         rows = columns.at[start:] - a.first - 1
         arrays["frontier"] = run.frontier[rows].reshape(-1).astype(np.uint8)
-    arrays["mean"] = np.minimum(np.rint(mean), NO_ROLLOUT).astype(np.uint8)
+    arrays["mean"] = mean
     whole = np.min_scalar_type(int(tried.max(initial=0)))
     arrays["tried"], arrays["won"] = tried.astype(whole), won.astype(whole)
     if run.context_group is not None:
@@ -235,16 +217,13 @@ def _evaluation(run: RunRecord, i: int) -> dict[str, Any]:
 
 def stuck(run: RunRecord, found: list[Stuck], replay: Replay, limit: int) -> dict[str, Any]:
     """Stuck contexts, those of the most frequent reason first, and what each waits for."""
-    entries = list(found)
-    by_reason: dict[str, int] = {}
-    for entry in entries:
-        by_reason[entry.reason] = by_reason.get(entry.reason, 0) + 1
-    entries.sort(key=lambda entry: (-by_reason[entry.reason], entry.reason, entry.context))
+    by_reason = Counter(entry.reason for entry in found)
+    entries = sorted(found, key=lambda entry: (-by_reason[entry.reason], entry.reason, entry.context))
     waits = Waits(run, cells(run), replay)
     return {
         "windows": run.about.first + run.about.windows,
         "total": len(entries),
-        "by_reason": dict(sorted(by_reason.items(), key=lambda pair: -pair[1])),
+        "by_reason": dict(by_reason.most_common()),
         "contexts": [_stuck_entry(run, entry, waits) for entry in entries[:limit]],
     }
 

@@ -29,12 +29,13 @@ NOTHING = Wait("waits for nothing: it trains from the target start")
 class Waits:
     """The waits of one run; ``replay`` tells the rule's own words where it is up to date."""
 
-    def __init__(self, run: RunRecord, counted: Cells, replay: Replay | None) -> None:
+    def __init__(self, run: RunRecord, counted: Cells, replay: Replay) -> None:
         self.run, self.counted = run, counted
-        about = run.about
-        self._fresh = replay if replay is not None and replay.done == about.windows else None
-        self._words = None if self._fresh is None else self._fresh.words()
-        self._chance = None if self._fresh is None else self._fresh.chances().chance
+        fresh = replay.done == run.about.windows
+        self._rule: Any = replay.rule if fresh else None
+        self._state = replay.state
+        self._words = replay.words() if fresh else None
+        self._chance = replay.chances().chance if fresh else None
         self._gate = gate(run)
         self._per_window = self._rates()
 
@@ -42,8 +43,8 @@ class Waits:
         """``[contexts]``: rollouts per window, as the rule would draw them next; else as it drew them lately."""
         run, about = self.run, self.run.about
         size = len(run.rollouts.context) / max(1, about.windows)
-        if self._fresh is not None and self._fresh.rule is not None:
-            return self._fresh.rule.distribution(self._fresh.state).sum(axis=-1) * size
+        if self._rule is not None:
+            return self._rule.distribution(self._state).sum(axis=-1) * size
         recent = run.rollouts.window >= about.windows - RECENT
         drawn = np.bincount(run.rollouts.context[recent], minlength=about.n_contexts)
         return np.maximum(drawn, 0.5) / max(1, min(RECENT, about.windows))
@@ -66,7 +67,7 @@ class Waits:
         if run.frontier is None or not len(run.frontier):
             return Wait("waits for success at the target start: this rule has no frontier")
         level, easiest = int(run.frontier[-1, x]), run.about.n_levels - 1
-        if word in ("seldom drawn",):
+        if word == "seldom drawn":
             return self.outcomes(x, 1)
         if word == "mastered" or (level == 0 and stuck is None):
             return NOTHING
@@ -78,9 +79,13 @@ class Waits:
         if word == "confirming":
             return Wait("needs the same verdict once more, in its next window", 1)
         now = self.counted.recent[x]
-        if (stuck is not None and stuck.reason == "fails at the easiest") or word in ("easiest", _HOPELESS):
+        if (stuck is not None and stuck.reason == "fails at the easiest") or word in (
+            "easiest",
+            "too hard at the easiest level",
+        ):
             return Wait(f"waits for a first success at level {easiest}: there is no easier start")
-        if self._chance is not None and self._fresh is not None and self._fresh.rule is not None and not self._gated:
+        model = self._rule is not None and self._rule.evidence_gate is None
+        if model and self._chance is not None:
             if level == 0:
                 return Wait(f"waits for success at the target start: its chance is {self._chance[x, 0]:.2f} now")
             harder = self._chance[x, level - 1]
@@ -89,11 +94,3 @@ class Waits:
         share = f"{now[level]:.0%} of its last ten succeeded" if not np.isnan(now[level]) else "none was tried lately"
         wanted = f"success of {high:.2f}" if isinstance(high, float) else "more success"
         return Wait(f"needs {wanted} at level {level}: {share}")
-
-    @property
-    def _gated(self) -> bool:
-        """Whether the rule moves a frontier on a number of outcomes, not on a model."""
-        return self._fresh is None or self._fresh.rule is None or self._fresh.rule.evidence_gate is not None
-
-
-_HOPELESS = "too hard at the easiest level"

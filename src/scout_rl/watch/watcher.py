@@ -14,21 +14,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from scout_rl import __version__
 from scout_rl.files.damage import DAMAGE, error_text
 from scout_rl.files.refusal import Refusal
 from scout_rl.report.measure.stuck import Stuck, find_stuck
-from scout_rl.report.read.run import RunRecord
-from scout_rl.report.read.runs import load
 from scout_rl.watch import compare, views
 from scout_rl.watch.alerts import alerts
-from scout_rl.watch.disk import opened as opened_file
 from scout_rl.watch.disk import read_small
-from scout_rl.watch.find import Found, Search
-from scout_rl.watch.follow import FollowedRun, TooLarge
+from scout_rl.watch.find import Search
+from scout_rl.watch.follow import FollowedRun, Opened, PackedRun, TooLarge
 from scout_rl.watch.replay import Replay
 from scout_rl.watch.rows import Place, RecordRow, Row
 
@@ -58,46 +52,6 @@ class Judged(NamedTuple):
     time: float
 
 
-class PackedRun:
-    """A compact record: read at once, and never changed."""
-
-    complete, trouble, version, generation = True, "", 1, 0
-
-    def __init__(self, path: Path) -> None:
-        with opened_file(path):  # refuses links
-            self._record = load(path)
-        self.nbytes = sum(array.nbytes for array in _arrays(self._record))
-
-    def advance(self, seconds: float = 0.0) -> None:
-        """Nothing is new."""
-
-    def record(self) -> RunRecord:
-        """The run."""
-        return self._record
-
-    @property
-    def seconds(self) -> NDArray[np.float64]:
-        """A compact record holds the sum alone."""
-        return np.zeros(0)
-
-    def event_columns(self) -> dict[str, NDArray[Any]]:
-        """Its moves, without the numbers behind them."""
-        run, moves = self._record, self._record.moves
-        unknown = np.full(len(moves.window), np.nan)
-        to = moves.from_level if run.frontier is None else run.frontier[moves.window, moves.context]
-        return {
-            **{"window": moves.window.astype(np.int64), "context": moves.context, "kind": moves.kind},
-            **{"from_level": moves.from_level, "to_level": to, "success_average": unknown, "evidence": unknown},
-        }
-
-
-def _arrays(run: RunRecord) -> list[NDArray[Any]]:
-    """All arrays of a run."""
-    optional = [array for array in (run.frontier, run.context_group, run.oracle_group) if array is not None]
-    evaluations = [run.evaluated_at, run.held_out, *run.held_out_groups.values()]
-    return [*run.rollouts, *run.moves, *evaluations, run.steps_at, run.seconds_at, *optional]
-
-
 class Watcher:
     """The runs at or below some folders."""
 
@@ -113,7 +67,7 @@ class Watcher:
         self._memory = memory
         self._search = Search(self.roots)
         self._searched, self._took = float("-inf"), 0.0
-        self._opened: OrderedDict[str, FollowedRun | PackedRun] = OrderedDict()
+        self._opened: OrderedDict[str, Opened] = OrderedDict()
         self._replays: dict[str, Replay] = {}
         self._stuck: dict[str, tuple[int, list[Stuck]]] = {}
         self._judged: dict[str, Judged] = {}
@@ -168,7 +122,7 @@ class Watcher:
         if time.monotonic() - self._searched < max(SEARCH, 50 * self._took):
             return
         begun = time.monotonic()
-        found: Found = self._search.find()
+        found = self._search.find()
         self._searched, self._took = time.monotonic(), time.monotonic() - begun
         for key, place in found.places.items():
             if key not in self.rows:
@@ -214,7 +168,7 @@ class Watcher:
                 self._close(key)
         self._judged[key] = Judged(stamp, time.monotonic())
         news = {"alerts": found, "alerts_at": judged_at}
-        if row.value["state"] not in ("deleted",):
+        if row.value["state"] != "deleted":
             row.note(trouble, damaged)
         before = row.value
         self._look_at(row, time.time())
@@ -224,7 +178,7 @@ class Watcher:
 
     # -- opened runs -----------------------------------------------------------------------------------------------
 
-    def _open(self, key: str, seconds: float) -> FollowedRun | PackedRun:
+    def _open(self, key: str, seconds: float) -> Opened:
         """The run's records, read up to now (or for so long); the least used ones are dropped from memory."""
         row = self.rows[key]
         run = self._opened.pop(key, None)
@@ -244,11 +198,11 @@ class Watcher:
         for part in (self._opened, self._replays, self._stuck):
             part.pop(key, None)
 
-    def opened(self, key: str) -> FollowedRun | PackedRun:
+    def opened(self, key: str) -> Opened:
         """The run's records, all that is on the disk."""
         return self._open(key, float("inf"))
 
-    def replay(self, key: str, run: FollowedRun | PackedRun, seconds: float = SHORT_SLICE) -> Replay:
+    def replay(self, key: str, run: Opened, seconds: float = SHORT_SLICE) -> Replay:
         """The run's replay, a slice further."""
         replay = self._replays.get(key)
         if replay is None or replay.generation != run.generation:
@@ -256,7 +210,7 @@ class Watcher:
         replay.advance(run.record(), seconds)
         return replay
 
-    def _stuck_of(self, key: str, run: FollowedRun | PackedRun) -> list[Stuck]:
+    def _stuck_of(self, key: str, run: Opened) -> list[Stuck]:
         """Its stuck contexts; judged once per version of the records."""
         version, found = self._stuck.get(key, (None, []))
         if version != run.version:
@@ -299,11 +253,11 @@ class Watcher:
     def heat(self, key: str, columns: int, since: int) -> dict[str, Any]:
         """Contexts x columns."""
         run = self.opened(key)
-        return views.heat(run.record(), self.replay(key, run), self._budget(key), columns, since)
+        return views.heat(run.record(), self.replay(key, run), self.rows[key].value["budget"], columns, since)
 
     def curves(self, key: str, columns: int) -> dict[str, Any]:
         """Success over time."""
-        return views.curves(self.opened(key).record(), self._budget(key), columns)
+        return views.curves(self.opened(key).record(), self.rows[key].value["budget"], columns)
 
     def shares(self, key: str, columns: int) -> dict[str, Any]:
         """Rollouts by level, cells that teach nothing."""
@@ -337,7 +291,9 @@ class Watcher:
 
     def campaign(self, key: str) -> dict[str, Any]:
         """A campaign's table."""
-        return compare.campaign_table(self.campaigns[key], self._below(self.campaigns[key]))
+        place = self.campaigns[key]
+        rows = [row.value for row in self.rows.values() if place.path in row.place.path.parents]
+        return compare.campaign_table(place, rows)
 
     def pictures(self, key: str, context: int | None = None) -> list[str]:
         """Pictures of rungs in the run folder: of one context where there is one, then the sheet."""
@@ -354,13 +310,6 @@ class Watcher:
         except FileNotFoundError:
             return None
         return content if content.startswith(b"\x89PNG\r\n\x1a\n") else None
-
-    def _budget(self, key: str) -> int | None:
-        budget: int | None = self.rows[key].value["budget"]
-        return budget
-
-    def _below(self, place: Place) -> list[dict[str, Any]]:
-        return [row.value for row in self.rows.values() if place.path in row.place.path.parents]
 
     def _campaign_line(self, place: Place) -> dict[str, Any]:
         table = self.campaign(place.id)

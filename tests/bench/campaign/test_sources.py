@@ -8,7 +8,7 @@ import pytest
 from scout_rl.bench.campaign import conduct, state
 from scout_rl.bench.campaign.file import load
 from scout_rl.bench.campaign.state import Phase
-from scout_rl.bench.run.sources import name_below, normalised, with_current_sources, with_stored_sources
+from scout_rl.bench.run.sources import name_below, normalised, with_stored_sources
 from scout_rl.bench.run.store import open_store
 from scout_rl.bench.run.worker import _config
 from tests.bench.campaign.small_campaigns import campaign, finish
@@ -50,7 +50,7 @@ def test_one_spelling_of_a_folder():
 
 def test_sources_are_the_same_by_their_name_below_the_folder():
     def spelled(stored, current, out="new/runs"):
-        return with_current_sources({"ladder_from": stored}, {"ladder_from": current}, out)["ladder_from"] == current
+        return with_stored_sources({"ladder_from": current}, {"ladder_from": stored}, out)["ladder_from"] == stored
 
     assert spelled("/old/place/a/b/40", "new/runs/a/b/40")
     assert spelled("new/runs//a/b/40/", "new/runs/a/b/40")

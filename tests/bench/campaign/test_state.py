@@ -11,14 +11,14 @@ from rich.console import Console
 from scout_rl.bench.campaign import conduct, state
 from scout_rl.bench.campaign.engine import Ended
 from scout_rl.bench.campaign.file import PlannedRun, load
-from scout_rl.bench.campaign.machine import n_workers, usable_cores
 from scout_rl.bench.campaign.state import CHANCES, Phase
 from scout_rl.bench.campaign.table import Board, duration, summarise
+from scout_rl.bench.hardware import n_workers, usable_cores
 from scout_rl.bench.run.config import RunConfig
 from scout_rl.bench.run.store import open_store
 from scout_rl.bench.run.threads import environment
 from scout_rl.cli import main
-from scout_rl.records.compact import find_results, pack
+from scout_rl.records.compact import pack
 from tests.report.planted import as_run_folder, play, played_folder, steadily
 
 
@@ -310,7 +310,7 @@ def test_one_damaged_run_does_not_stop_the_rest(store, tmp_path, table):
     assert after[a.name].phase is Phase.FAILED
     assert f"{damaged} is damaged: Expecting value" in after[a.name].note
     assert after[b.name].phase is Phase.FINISHED
-    assert [path.stem for path in find_results(tmp_path / "results")] == [b.name.split("/")[-1]]
+    assert [path.stem for path in sorted((tmp_path / "results").rglob("*.npz"))] == [b.name.split("/")[-1]]
 
 
 def test_what_cannot_be_read_is_not_packed(tmp_path):
@@ -381,10 +381,10 @@ def test_durations_read_well():
 
 
 def test_workers_fit_cores_and_memory(monkeypatch):
-    from scout_rl.bench.campaign import machine
+    from scout_rl.bench import hardware
 
-    monkeypatch.setattr(machine, "usable_cores", lambda: 16)
-    monkeypatch.setattr(machine, "free_memory", lambda: 8 << 30)
+    monkeypatch.setattr(hardware, "usable_cores", lambda: 16)
+    monkeypatch.setattr(hardware, "free_memory", lambda: 8 << 30)
     assert n_workers(1, 1.0) == 8
     assert n_workers(4, 1.0) == 4
     assert n_workers(1, 100.0) == 1

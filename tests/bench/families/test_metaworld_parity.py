@@ -15,9 +15,9 @@ from scout_rl.bench.families import family
 from scout_rl.bench.families.metaworld import codec, script
 from scout_rl.bench.families.metaworld.contexts import target_starts
 from scout_rl.bench.families.metaworld.simulator import HORIZON, Simulator, stock_observation
-from scout_rl.bench.families.metaworld.stock_reward import stock_reward
 from scout_rl.bench.families.metaworld.tasks import TASKS, stock, stock_env
 from scout_rl.bench.settings.settings import SETTINGS
+from tests.bench.families.stock_reward import stock_reward
 
 BANKS = ("metaworld-pickplace", "metaworld-conflict")
 

@@ -17,7 +17,7 @@ from scout_rl.bench.reproduction.verdicts import answer, rows
 from scout_rl.bench.settings.bank import pinned_hashes
 from scout_rl.bench.settings.settings import SETTINGS
 from scout_rl.cli import main
-from scout_rl.records.compact import find_results, unpack
+from scout_rl.records.compact import unpack
 from scout_rl.report.measure.metrics import summarise
 from scout_rl.report.read.runs import load
 from scout_rl.rules import RULES
@@ -98,7 +98,7 @@ def test_every_row_asks_about_something_that_exists():
 def test_committed_records_hold_their_banks_labels():
     """As the settings table gives them; `test_labels_of_a_bank` has it of the banks themselves."""
     hashes = pinned_hashes()
-    for path in [*find_results(ROOT / "results"), *find_results(ROOT / "results-development")]:
+    for path in [*sorted((ROOT / "results").rglob("*.npz")), *sorted((ROOT / "results-development").rglob("*.npz"))]:
         about = unpack(path).about
         own = SETTINGS[about["config"]["setting"]]
         assert about["bank_sha256"] == hashes[own.key]
@@ -123,7 +123,9 @@ def labels_in_shares(own):
     return {"train": names[train].tolist(), "held_out": names[held_out].tolist(), "oracle": oracle.tolist()}
 
 
-@pytest.mark.parametrize("path", find_results(ROOT / "results"), ids=lambda p: "-".join(p.with_suffix("").parts[-3:]))
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "results").rglob("*.npz")), ids=lambda p: "-".join(p.with_suffix("").parts[-3:])
+)
 def test_a_committed_record_by_plain_numpy(path):
     """Areas, finals and time to solve of every committed run, computed here from the file's arrays alone."""
     with np.load(path) as file:

@@ -26,7 +26,7 @@ from tests.bench.run.run_helpers import tiny
 pytestmark = pytest.mark.usefixtures("shared_parts")
 
 ROOT = Path(__file__).parents[3]
-RESULTS = compact.find_results(ROOT / "results")
+RESULTS = sorted((ROOT / "results").rglob("*.npz"))
 EVALUATION_0, WINDOW_0 = (0, True), (1, False)
 FAMILIES = sorted({setting.family for setting in SETTINGS.values()})
 

@@ -29,6 +29,7 @@ from scout_rl.bench.run.sources import name_below, normalised
 from scout_rl.files.refusal import Refusal
 from scout_rl.records.stored import SOURCES
 from scout_rl.rules.field_types import field_types, require_types
+from scout_rl.rules.rule import require
 
 TOP = ("title", "pack", "defaults", "runs")
 AXES = {"settings": "setting", "rules": "rule", "seeds": "seed", "ladders": "ladder"}
@@ -50,7 +51,6 @@ class PlannedRun:
 class Campaign:
     """The content of a campaign file."""
 
-    path: Path
     title: str
     pack: Path | None
     """Folder of compact records."""
@@ -67,18 +67,18 @@ def load(path: Path, out: str = "runs") -> Campaign:
     except tomllib.TOMLDecodeError as error:
         raise Refusal(f"{path} is no TOML: {error}") from error
     for key in content:
-        _require(key in TOP, f"{path}: unknown key {key!r}; a campaign file has {', '.join(TOP)}")
+        require(key in TOP, f"{path}: unknown key {key!r}; a campaign file has {', '.join(TOP)}")
     blocks = content.get("runs", [])
     listed = isinstance(blocks, list) and bool(blocks) and all(isinstance(block, dict) for block in blocks)
-    _require(listed, f"{path}: 'runs' must be blocks, each under a line [[runs]]")
+    require(listed, f"{path}: 'runs' must be blocks, each under a line [[runs]]")
     defaults = content.get("defaults", {})
-    _require(isinstance(defaults, dict), f"{path}: 'defaults' must be a table")
+    require(isinstance(defaults, dict), f"{path}: 'defaults' must be a table")
     _fields_of(defaults, f"{path}: [defaults]", taken=set(AXES.values()))
     rows = [row for i, block in enumerate(blocks) for row in _block(block, defaults, out, f"{path}: runs[{i}]")]
     rows.sort(key=lambda row: row[0])  # stable: the first seed of every block, then the second
     pack = content.get("pack")
-    _require(pack is None or isinstance(pack, str), f"{path}: 'pack' is {pack!r}, but must be a folder")
-    return Campaign(path, str(content.get("title", path.stem)), None if pack is None else Path(pack), _runs(rows, out))
+    require(pack is None or isinstance(pack, str), f"{path}: 'pack' is {pack!r}, but must be a folder")
+    return Campaign(str(content.get("title", path.stem)), None if pack is None else Path(pack), _runs(rows, out))
 
 
 def _block(
@@ -88,7 +88,7 @@ def _block(
     axes = {key: _axis(block, key, where) for key in AXES}
     alternatives = block.get("overrides", [{}])
     valid = isinstance(alternatives, list) and alternatives and all(isinstance(row, dict) for row in alternatives)
-    _require(bool(valid), f"{where}: 'overrides' must be a list of tables")
+    require(bool(valid), f"{where}: 'overrides' must be a list of tables")
     for i, row in enumerate(alternatives):
         _fields_of(row, f"{where}: overrides[{i}]", taken={"setting", "rule", "seed"})
     shared = {key: value for key, value in block.items() if key not in AXES and key != "overrides"}
@@ -109,18 +109,18 @@ def _block(
 def _axis(block: dict[str, Any], key: str, where: str) -> list[Any]:
     if key == "ladders" and key not in block:
         return ["manual"]
-    _require(key in block, f"{where}: {key!r} is missing")
+    require(key in block, f"{where}: {key!r} is missing")
     values = block[key]
-    _require(isinstance(values, list) and bool(values), f"{where}: {key!r} must be a list of at least one")
+    require(isinstance(values, list) and bool(values), f"{where}: {key!r} must be a list of at least one")
     return list(values)
 
 
 def _fields_of(table: dict[str, Any], where: str, taken: set[str]) -> None:
     for key in table:
         plural = next((axis for axis, field in AXES.items() if field == key and key in taken), None)
-        _require(plural is None, f"{where}: {key!r} is not set here; list it under {plural!r} in a block")
+        require(plural is None, f"{where}: {key!r} is not set here; list it under {plural!r} in a block")
         known = field_types(RunConfig)
-        _require(key in known, f"{where}: unknown key {key!r}; a run has {', '.join(known)}")
+        require(key in known, f"{where}: unknown key {key!r}; a run has {', '.join(known)}")
 
 
 def _filled(fields: dict[str, Any], words: dict[str, Any]) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _runs(rows: list[tuple[int, str, RunConfig]], out: str) -> tuple[PlannedRun,
     first: dict[str, str] = {}
     named = [(run_name(config), where, config) for _, where, config in rows]
     for name, where, _ in named:
-        _require(name not in first, f"{where} repeats the run {name} of {str(first.get(name)).split(': ')[-1]}")
+        require(name not in first, f"{where} repeats the run {name} of {str(first.get(name)).split(': ')[-1]}")
         first[name] = where
     return tuple(PlannedRun(name, config, _needs(config, out, first)) for name, _, config in named)
 
@@ -153,8 +153,3 @@ def _runs(rows: list[tuple[int, str, RunConfig]], out: str) -> tuple[PlannedRun,
 def _needs(config: RunConfig, out: str, names: dict[str, str]) -> tuple[str, ...]:
     below = (name_below(out, getattr(config, field)) for field in SOURCES)
     return tuple(name for name in below if name in names)
-
-
-def _require(condition: bool, sentence: str) -> None:
-    if not condition:
-        raise Refusal(sentence)

@@ -8,7 +8,7 @@ from typing import Any
 
 from scout_rl.bench.campaign.engine import Ended
 from scout_rl.bench.campaign.file import PlannedRun
-from scout_rl.bench.campaign.machine import MEMORY_PER_RUN
+from scout_rl.bench.hardware import MEMORY_PER_RUN
 from scout_rl.bench.run.worker import WorkerProcess, job
 from scout_rl.files.extras import naming_extras
 from scout_rl.files.refusal import Refusal

@@ -16,7 +16,7 @@ from typing import Any
 
 from scout_rl.bench.campaign.file import PlannedRun
 from scout_rl.bench.run.config import RunConfig, difference
-from scout_rl.bench.run.sources import with_current_sources
+from scout_rl.bench.run.sources import with_stored_sources
 from scout_rl.bench.run.store import Store
 from scout_rl.files.damage import reading
 from scout_rl.files.refusal import Refusal
@@ -174,8 +174,7 @@ def _tail_rows(store: Store, name: str, last: int = 0) -> list[dict[str, Any]]:
 
 def _difference(stored: dict[str, Any], run: PlannedRun, store: Store) -> str | None:
     """How a stored config differs from this run's; other paths to the same ladder sources do not count."""
-    current = run.config.as_dict()
-    return difference(_whole(with_current_sources(stored, current, store.url)), current)
+    return difference(_whole(stored), with_stored_sources(run.config.as_dict(), stored, store.url))
 
 
 def _whole(config: dict[str, Any]) -> dict[str, Any]:

@@ -10,24 +10,16 @@ from scout_rl.bench.settings.settings import Setting
 from scout_rl.files.extras import naming_extras
 from scout_rl.files.refusal import Refusal
 
-_MODULES = {
-    "minigrid": "scout_rl.bench.families.minigrid",
-    "fetch": "scout_rl.bench.families.fetch",
-    "pointmaze": "scout_rl.bench.families.pointmaze",
-    "metaworld": "scout_rl.bench.families.metaworld",
-}
-"""Where each family lives."""
-
-FAMILIES = tuple(_MODULES)
-"""The keys of all families."""
+FAMILIES = ("minigrid", "fetch", "pointmaze", "metaworld")
+"""The keys of all families, which are the names of their folders."""
 
 
 def family(key: str) -> Family:
     """The family of that key. It is imported on first use, since each needs its own simulator package."""
-    if key not in _MODULES:
+    if key not in FAMILIES:
         raise Refusal(f"no family {key!r}; the families are {', '.join(FAMILIES)}")
     with naming_extras(f"the {key} family", "" if key == "minigrid" else "bench"):
-        loaded: Family = importlib.import_module(_MODULES[key]).FAMILY
+        loaded: Family = importlib.import_module(f"{__name__}.{key}").FAMILY
     return loaded
 
 

@@ -19,9 +19,6 @@ from scout_rl.bench.families.mujoco_batch import Array
 from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.picture import mujoco_renders
 
-GoalView = dict[str, NDArray[np.float64]]
-"""``observation``, ``achieved_goal`` and ``desired_goal`` of one environment."""
-
 
 def render_options(pixels: int) -> dict[str, Any]:
     """Arguments of a stock environment that renders a square of ``pixels``; none for 0."""
@@ -56,17 +53,17 @@ class GoalStock(ABC):
     def is_success(self) -> bool:
         """The stock success indicator of the present state."""
 
-    def view(self, observation: Any) -> GoalView:
-        """The stock observation as the batch simulator shows it."""
+    def view(self, observation: Any) -> States:
+        """The stock observation as the batch simulator shows it, of one environment."""
         return {name: np.array(array) for name, array in observation.items()}
 
-    def reset(self) -> GoalView:
+    def reset(self) -> States:
         """Start the context as the stock environment does."""
         self.step_count = 0
         self.shown = self.start()
         return self.view(self.shown)
 
-    def restore(self, state: Mapping[str, Array]) -> GoalView:
+    def restore(self, state: Mapping[str, Array]) -> States:
         """Continue the episode from the named arrays of one state and its step counter."""
         self.shown = self.put(state)
         self.step_count = int(state["step_count"])

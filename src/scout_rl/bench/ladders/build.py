@@ -11,8 +11,7 @@ import hashlib
 import importlib
 import json
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import metadata
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from scout_rl.bench.families.family import Family, States
 from scout_rl.bench.ladders import SOURCES
 from scout_rl.bench.settings.settings import Setting
 from scout_rl.files.archive import content_hash, read_archive, write_archive
-from scout_rl.files.cache import cache_folder, code_hash
+from scout_rl.files.cache import cache_folder, code_hash, installed_versions
 from scout_rl.files.refusal import Refusal
 
 LIBRARIES = ("mujoco", "gymnasium-robotics", "metaworld", "minigrid", "numpy")
@@ -81,11 +80,6 @@ def load_ladder(wanted: Wanted, source: str = "manual", say: Say = print) -> Bui
     return ladder, about
 
 
-def library_versions(names: Iterable[str]) -> dict[str, str | None]:
-    """The installed versions; None for what is not installed."""
-    return {name: _version(name) for name in names}
-
-
 def _file_of(source: str) -> Any:
     return importlib.import_module(f"scout_rl.bench.ladders.{source}")
 
@@ -98,16 +92,9 @@ def _key(wanted: Wanted, source: str) -> str:
         "n_levels": wanted.n_levels,
         "source": source,
         "machine": platform.machine(),
-        "libraries": library_versions(LIBRARIES),
+        "libraries": installed_versions(LIBRARIES),
         "code": code_hash(f"bench/families/{setting.family}/*.py", *CODE),
         "made_of": _file_of(source).made_of(wanted),
     }
     arrays = {name: np.asarray(array) for name, array in wanted.contexts.items()}
     return hashlib.sha256((content_hash(arrays, {}) + json.dumps(meta, sort_keys=True)).encode()).hexdigest()[:24]
-
-
-def _version(library: str) -> str | None:
-    try:
-        return metadata.version(library)
-    except metadata.PackageNotFoundError:
-        return None

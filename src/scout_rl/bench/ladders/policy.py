@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.bench.families.family import BatchSimulator, States
-from scout_rl.bench.ladders.build import Built, Say, Wanted, library_versions
-from scout_rl.files.cache import code_hash
+from scout_rl.bench.ladders.build import Built, Say, Wanted
+from scout_rl.files.cache import code_hash, installed_versions
 from scout_rl.files.refusal import Refusal
 from scout_rl.ladders.sources import Sources
 
@@ -60,7 +60,7 @@ def made_of(wanted: Wanted) -> dict[str, Any]:
         "key": KEY,
         "backend": jax.default_backend(),
         "code": code_hash(*CODE),
-        "libraries": library_versions(LIBRARIES),
+        "libraries": installed_versions(LIBRARIES),
     }
 
 

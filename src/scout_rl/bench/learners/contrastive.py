@@ -7,18 +7,16 @@ each row has to pick, among the goals of the minibatch, the one that its own epi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from scout_rl.bench.learners.episodes import GoalEpisodes, GoalSpace
+from scout_rl.bench.learners.episodes import Array, GoalEpisodes, GoalSpace
 from scout_rl.bench.learners.networks import MLP
 from scout_rl.bench.learners.off_policy import Learned, Loss, OffPolicy
 from scout_rl.bench.learners.replay import Transitions
 from scout_rl.files.refusal import Refusal
-
-Array = Any
 
 
 class Pair(NamedTuple):

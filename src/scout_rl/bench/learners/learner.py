@@ -12,10 +12,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
-from scout_rl.bench.learners.episodes import Decision, Episodes, GoalEpisodes, GoalSpace
-
-Array = Any
-PyTree = Any
+from scout_rl.bench.learners.episodes import Array, Decision, Episodes, GoalEpisodes, GoalSpace, PyTree
 
 
 class State(NamedTuple):

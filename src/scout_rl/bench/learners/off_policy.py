@@ -18,15 +18,13 @@ import jax.numpy as jnp
 import optax
 
 from scout_rl.bench.learners import normaliser, replay
-from scout_rl.bench.learners.episodes import GoalEpisodes, GoalSpace
+from scout_rl.bench.learners.episodes import Array, GoalEpisodes, GoalSpace, PyTree
 from scout_rl.bench.learners.learner import State, Update
 from scout_rl.bench.learners.networks import MLP
 from scout_rl.bench.learners.normaliser import Normaliser
 from scout_rl.bench.learners.replay import Transitions
 from scout_rl.bench.learners.squashed import Squashed, squashed
 
-Array = Any
-PyTree = Any
 Loss = tuple[Array, dict[str, Array]]
 """A loss, and numbers for the records."""
 UNROLL = 4

@@ -24,11 +24,10 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from scout_rl.bench.learners.episodes import Decision, Episodes, GoalSpace
+from scout_rl.bench.learners.episodes import Array, Decision, Episodes, GoalSpace
 from scout_rl.bench.learners.learner import State, Update
 from scout_rl.bench.learners.networks import GridActorCritic
 
-Array = Any
 METRICS = ("policy_loss", "value_loss", "entropy", "clip_fraction", "kl")
 """The keys of ``Update.metrics``: means over the window's gradient steps, each from before its step."""
 

@@ -7,15 +7,13 @@ can be ``vmap``ped.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from scout_rl.bench.learners.episodes import GoalEpisodes
+from scout_rl.bench.learners.episodes import Array, GoalEpisodes
 from scout_rl.files.refusal import Refusal
-
-Array = Any
 
 
 class Replay(NamedTuple):

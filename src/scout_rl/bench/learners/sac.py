@@ -12,18 +12,16 @@ It differs from CleanRL's ``sac_continuous_action.py`` as the setting or the pap
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from scout_rl.bench.learners.episodes import GoalEpisodes, GoalSpace
+from scout_rl.bench.learners.episodes import Array, GoalEpisodes, GoalSpace
 from scout_rl.bench.learners.networks import MLP, ensemble
 from scout_rl.bench.learners.off_policy import Learned, Loss, OffPolicy
 from scout_rl.bench.learners.replay import Transitions, reward
 from scout_rl.files.refusal import Refusal
 
-Array = Any
 SIGNAL_ROWS = 4096
 """Un-relabelled transitions per chunk of the signal's computation."""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from scout_rl.bench.reproduction.verdicts import Row, protocol
+from scout_rl.report.measure.choice import choose, fitting
 from scout_rl.report.measure.conditions import Block
 from scout_rl.report.measure.metrics import Summary
 from scout_rl.report.measure.tables import MISSING, Table, shown
@@ -20,16 +20,16 @@ def glance_table(settings: Sequence[str], blocks: Sequence[Block]) -> Table:
     """Final success of the worst group and windows to solve, for the rules that most settings have."""
     rows = []
     for setting in settings:
-        runs_by_rule = [_runs(Row(setting, rule, "worst_final"), blocks) for rule in RULES]
+        runs_by_rule = [_runs(setting, rule, blocks) for rule in RULES]
         if any(runs_by_rule):
             rows.append([f"`{setting}`", *map(_cell, runs_by_rule)])
     return Table("At a glance", ["setting", *(f"`{rule}`" for rule in RULES)], rows)
 
 
-def _runs(row: Row, blocks: Sequence[Block]) -> Sequence[Summary]:
-    """The runs behind the verdict on this row."""
-    choice = protocol(row, blocks)
-    condition = None if choice is None else choice.block.of(row.rule)
+def _runs(setting: str, rule: str, blocks: Sequence[Block]) -> Sequence[Summary]:
+    """The runs behind the verdict on this rule."""
+    choice = choose(fitting(blocks, setting, "manual", 5, ""))
+    condition = None if choice is None else choice.block.of(rule)
     return condition.runs if condition is not None else ()
 
 

@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 from scout_rl.report.measure.names import USUAL
+from scout_rl.report.read.catalogue import Printed
 
 PAPER_SETTING = {"doorkey-limited": "doorkey", "fetch-withingroup-push": "fetch-withingroup"}
 """Our second version of a setting -> the paper's setting. Both are compared with the same numbers."""
@@ -35,15 +36,7 @@ class Number(NamedTuple):
         return f"{self.bound} {self.value:.3g}".strip()
 
 
-class Secondary(NamedTuple):
-    """A measure that the paper does not judge a setting by."""
-
-    setting: str
-    metric: str
-    why: str
-    source: str
-
-
+@cache
 def read(name: str) -> dict[str, Any]:
     """A TOML file of this package."""
     return tomllib.loads(resources.files("scout_rl.bench.reproduction").joinpath(name).read_text(encoding="utf-8"))
@@ -61,12 +54,8 @@ def number(setting: str, rule: str, metric: str, ladder: str = str(USUAL["ladder
     return next((n for n in numbers() if (n.setting, n.rule, n.metric, n.ladder, n.levels) == wanted), None)
 
 
-def secondary(setting: str, metric: str) -> Secondary | None:
+def secondary(setting: str, metric: str) -> Printed | None:
     """The paper's reason against this measure in this setting; None without one."""
     wanted = (PAPER_SETTING.get(setting, setting), metric)
-    return next((s for s in _secondaries() if (s.setting, s.metric) == wanted), None)
-
-
-@cache
-def _secondaries() -> tuple[Secondary, ...]:
-    return tuple(Secondary(**row) for row in read("paper.toml")["secondary"])
+    rows = (row for row in read("paper.toml")["secondary"] if (row["setting"], row["metric"]) == wanted)
+    return next((Printed(row["why"], row["source"]) for row in rows), None)

@@ -154,7 +154,7 @@ def _notes(answers: Sequence[Answer]) -> list[str]:
     notes += [_areas(a) for a in answers if a.row.metric == "retained" and a.areas]
     notes += [_bootstrap(a) for a in answers if a.row.metric == "self" and a.runs]
     secondary = {paper.secondary(a.row.setting, a.row.metric): _measure(a.row) for a in answers}
-    notes += [f"{m} is secondary here: {s.why} ({s.source})." for s, m in secondary.items() if s is not None]
+    notes += [f"{m} is secondary here: {s.text} ({s.source})." for s, m in secondary.items() if s is not None]
     mixed = [f"{_name(a.row)} {_measure(a.row)}" for a in answers if a.mixed]
     if mixed:
         notes.append(MIXED.format(", ".join(mixed)))

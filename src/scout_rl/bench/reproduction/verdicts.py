@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from scout_rl.bench.reproduction import judging, paper
-from scout_rl.report.measure.choice import Choice, alike, choose, fitting
+from scout_rl.report.measure.choice import alike, choose, fitting
 from scout_rl.report.measure.comparison import over_seeds, window_of
 from scout_rl.report.measure.conditions import Block, Condition
 from scout_rl.report.measure.metrics import SOLVED, Summary
@@ -88,7 +88,7 @@ def answer(row: Row, blocks: Sequence[Block]) -> Answer:
     result = Answer(row, number, _paper_difference(row, number))
     if row.metric in ("retained", "self"):
         return _retained(result, blocks)
-    choice = protocol(row, blocks)
+    choice = choose(fitting(blocks, row.setting, row.ladder, row.levels, row.preset))
     condition = None if choice is None else choice.block.of(row.rule)
     if choice is None or condition is None:
         return result
@@ -159,11 +159,6 @@ def _retained(result: Answer, blocks: Sequence[Block]) -> Answer:
 
 def _join_notes(*notes: str) -> str:
     return "; ".join(dict.fromkeys(note for note in notes if note))
-
-
-def protocol(row: Row, blocks: Sequence[Block]) -> Choice | None:
-    """The row's block; the setting's learner and budget first (`choice.choose`)."""
-    return choose(fitting(blocks, row.setting, row.ladder, row.levels, row.preset))
 
 
 def _opponent(row: Row, blocks: Sequence[Block], block: Block) -> tuple[Block, Condition] | None:

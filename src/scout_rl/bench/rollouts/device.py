@@ -8,10 +8,8 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from scout_rl.bench.learners.episodes import Decision, Episodes
+from scout_rl.bench.learners.episodes import Array, Decision, Episodes, PyTree
 
-Array = Any
-PyTree = Any
 LONGEST_CHUNK = 40
 """The most steps between two checks of whether all episodes are over."""
 

@@ -45,7 +45,6 @@ class _Tile:
 
     name: str
     picture: Image
-    steps: int = 0
     colour: tuple[int, int, int] = RUNNING
     news: str = "start"
 
@@ -79,14 +78,13 @@ def film(choose: Choose, rows: Sequence[Sequence[Shown]], path: Path) -> NDArray
         shown = steps % stride == 0 or not frame.alive.any()
         for i in np.flatnonzero(was_alive):
             tile = tiles[i]
-            tile.steps = steps
             if shown or not frame.alive[i]:
                 tile.picture = cells[i].env.render()
-            tile.news = f"step {tile.steps}"
+            tile.news = f"step {steps}"
             if frame.success[i]:
-                tile.colour, tile.news = SUCCEEDED, f"success, step {tile.steps}"
+                tile.colour, tile.news = SUCCEEDED, f"success, step {steps}"
             elif not frame.alive[i]:
-                tile.colour, tile.news = FAILED, f"no success, {tile.steps} steps"
+                tile.colour, tile.news = FAILED, f"no success, {steps} steps"
         was_alive = frame.alive
         if shown:
             frames.append(_sheet(tiles, len(rows)))

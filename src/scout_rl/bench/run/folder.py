@@ -12,7 +12,6 @@ checkpoints/         the newest two (checkpoint.py)
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import platform
 from collections.abc import Callable
@@ -24,7 +23,7 @@ from scout_rl.bench.run.config import RunConfig, difference
 from scout_rl.bench.settings.bank import ContextBank
 from scout_rl.bench.settings.settings import setting
 from scout_rl.files.atomic import sync, write_bytes
-from scout_rl.files.cache import code_hash
+from scout_rl.files.cache import code_hash, installed_versions
 from scout_rl.files.lock import LOCK
 from scout_rl.files.refusal import Refusal
 from scout_rl.records.made_with import ALONE, BATCH, ENGINE, WIDTH, continued_by
@@ -138,13 +137,11 @@ def drawn_from_seed(about: dict[str, Any]) -> bool:
 
 def versions() -> dict[str, str]:
     """The versions of everything that can change a number."""
-    installed = {"python": platform.python_version(), "machine": platform.machine()}
-    for name in PACKAGES:
-        try:
-            installed[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return installed
+    return {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        **installed_versions(PACKAGES),
+    }
 
 
 def source() -> str:

@@ -47,11 +47,6 @@ class Tables(NamedTuple):
     """The rows of windows.jsonl."""
 
 
-def find_start(folder: RunFolder, config: RunConfig, say: Callable[[str], None]) -> Start:
-    """The checkpoint to continue from; refuse if continuing would lose records."""
-    return next(find_starts(folder, config, say))
-
-
 def find_starts(folder: RunFolder, config: RunConfig, say: Callable[[str], None]) -> Iterator[Start]:
     """Every place to continue from, at least one, the newest first; refuse if continuing would lose records."""
     path = folder.path

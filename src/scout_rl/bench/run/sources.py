@@ -26,20 +26,10 @@ def name_below(out: str, path: str) -> str | None:
     return None if below.startswith(os.pardir) else PurePath(below).as_posix()
 
 
-def with_current_sources(stored: dict[str, Any], current: dict[str, Any], out: str) -> dict[str, Any]:
-    """The stored config with the source paths of ``current``, where both mean the same run."""
-    return {
-        **stored,
-        **{field: current[field] for field in SOURCES if _same_run(stored.get(field), current.get(field), out)},
-    }
-
-
 def with_stored_sources(current: dict[str, Any], stored: dict[str, Any], out: str) -> dict[str, Any]:
     """The current config with the source paths of ``stored``, where both mean the same run."""
-    return {
-        **current,
-        **{field: stored[field] for field in SOURCES if _same_run(stored.get(field), current.get(field), out)},
-    }
+    same = {field: stored[field] for field in SOURCES if _same_run(stored.get(field), current.get(field), out)}
+    return {**current, **same}
 
 
 def _same_run(stored: Any, current: Any, out: str) -> bool:

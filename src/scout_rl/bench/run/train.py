@@ -19,7 +19,7 @@ from scout_rl.bench.run.folder import RunFolder
 from scout_rl.bench.run.ladder import require_sources
 from scout_rl.bench.run.opened import OpenRun
 from scout_rl.bench.run.parts import make_parts
-from scout_rl.bench.run.resume import find_start, no_policy
+from scout_rl.bench.run.resume import find_starts, no_policy
 from scout_rl.bench.settings.bank import BankPart, ContextBank
 from scout_rl.bench.settings.settings import Setting
 from scout_rl.bench.settings.settings import setting as setting_of
@@ -73,7 +73,7 @@ def _train(
     say: Callable[[str], None],
     until: int,
 ) -> None:
-    resume_from, finished = find_start(folder, config, say)
+    resume_from, finished = next(find_starts(folder, config, say))
     if finished:
         say(no_policy(folder.path, config))
         return

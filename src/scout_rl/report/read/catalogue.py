@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Printed(NamedTuple):
-    """A number that a paper prints."""
+    """What a paper prints: a number, or a sentence."""
 
     text: str
     source: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,21 +11,22 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scout_rl.files.archive import has_entry
 from scout_rl.files.damage import reading
 from scout_rl.files.refusal import Refusal
 from scout_rl.records.compact import unpack
 from scout_rl.records.evaluations import read_evaluations
-from scout_rl.records.stored import RUN, read_curriculum, read_json, read_run, read_table
+from scout_rl.records.stored import LADDER, RUN, read_curriculum, read_json, read_run, read_table
 from scout_rl.records.tables import CONFIG, KINDS, WINDOWS, Records
 from scout_rl.report.read.catalogue import Catalogue
-from scout_rl.report.read.labels import numbered, read_labels
 from scout_rl.report.read.run import About, Moves, Rollouts, RunRecord
 from scout_rl.rules.cells import Event
 
-LADDER = "ladder.json"
 NO_CATALOGUE: Catalogue = MappingProxyType({})
+Labels = tuple[tuple[str, ...], NDArray[np.int64]]
+"""Group names, and an index into them per training context."""
 
 
 def find(paths: Sequence[Path]) -> list[Path]:
@@ -167,6 +169,24 @@ def described(stored: dict[str, Any]) -> dict[str, Any]:
         "name": stored.get("name", ""),
     }
     return {"config": config, "versions": stored["versions"]}
+
+
+def read_labels(path: Path, n_contexts: int) -> Labels:
+    """Read a JSON list with a group name (or number) per context."""
+    try:
+        names = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise Refusal(f"{path} is no JSON list of group names: {error}") from error
+    if not isinstance(names, list) or len(names) != n_contexts:
+        held = f"a list of {len(names)}" if isinstance(names, list) else type(names).__name__
+        raise Refusal(f"{path} must hold a list of {n_contexts} group names, one per context, and holds {held}")
+    return numbered([str(name) for name in names])
+
+
+def numbered(labels: Sequence[str]) -> Labels:
+    """The names in order of first appearance, and each label's index into them."""
+    names = tuple(dict.fromkeys(labels))
+    return names, np.array([names.index(label) for label in labels], np.int64)
 
 
 def _n_labelled(description: dict[str, Any]) -> int:

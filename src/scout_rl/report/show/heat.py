@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scout_rl.report.measure.metrics import RETREAT
-from scout_rl.report.read.run import RunRecord
+from scout_rl.report.read.run import Rollouts, RunRecord
 from scout_rl.report.read.statuses import window_statuses
 
 RECENT = 10
@@ -114,22 +114,22 @@ def _columns(run: RunRecord, *, detailed: bool) -> Arrays:
     width = -(-max(1, run.about.windows) // (120 if detailed else 30))
     columns, n = -(-max(1, run.about.windows) // width), run.about.n_contexts
     cell = (run.rollouts.window // width).astype(np.int64) * n + run.rollouts.context
-    count = np.bincount(cell, minlength=columns * n)
-    total = np.bincount(cell, weights=run.rollouts.level, minlength=columns * n)
-    won = np.bincount(cell, weights=run.rollouts.success, minlength=columns * n)
-    mean = np.divide(
-        total * (UNIT / max(1, run.about.n_levels - 1)),
-        count,
-        out=np.full(len(count), float(NO_ROLLOUT)),
-        where=count > 0,
-    )
-    arrays: Arrays = {
-        "width": np.array([width], np.uint16),
-        "mean": np.minimum(np.rint(mean), NO_ROLLOUT).astype(np.uint8),
-    }
+    tried, won, mean = counted_levels(run.rollouts, cell, columns * n, run.about.n_levels)
+    arrays: Arrays = {"width": np.array([width], np.uint16), "mean": mean}
     if detailed:
-        arrays["tried"], arrays["won"] = _small(count), _small(won)
+        arrays["tried"], arrays["won"] = _small(tried), _small(won)
     return arrays
+
+
+def counted_levels(
+    rollouts: Rollouts, cell: NDArray[np.int64], size: int, n_levels: int
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.uint8]]:
+    """Per cell of a map, ``[size]``: number of rollouts, successes, and the mean level as the pages draw it."""
+    tried = np.bincount(cell, minlength=size)
+    total = np.bincount(cell, weights=rollouts.level, minlength=size) * (UNIT / max(1, n_levels - 1))
+    mean = np.divide(total, tried, out=np.full(size, float(NO_ROLLOUT)), where=tried > 0)
+    won = np.bincount(cell, weights=rollouts.success, minlength=size)
+    return tried, won, np.minimum(np.rint(mean), NO_ROLLOUT).astype(np.uint8)
 
 
 def _small(values: NDArray[Any]) -> NDArray[Any]:

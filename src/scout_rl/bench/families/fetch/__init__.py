@@ -31,6 +31,7 @@ class Fetch(Family):
     target_starts = staticmethod(contexts.target_starts)
     starts = staticmethod(operator.starts)
     solutions = staticmethod(solver.solutions)
+    stock_env = staticmethod(StockFetch)
 
     def batch_simulator(self, setting: Setting) -> Simulator:
         """The stock environment as a batch."""
@@ -60,10 +61,6 @@ class Fetch(Family):
                 steps=SETTLING_STEPS,
             ),
         )
-
-    def stock_env(self, setting: Setting, context: Mapping[str, Array], *, pixels: int = 0) -> StockFetch:
-        """The unmodified environment, started in the context."""
-        return StockFetch(context, pixels)
 
     def sketch(self, axis: Any, state: States, target: States) -> None:
         """From the side."""

@@ -13,6 +13,7 @@ from scout_rl.bench.families.fetch import codec, contexts
 from scout_rl.bench.families.fetch.simulator import HORIZON, stock_env
 from scout_rl.bench.families.goal_stock import GoalStock, render_options
 from scout_rl.bench.families.mujoco_batch import Array
+from scout_rl.bench.settings.settings import Setting
 
 
 class StockFetch(GoalStock):
@@ -20,7 +21,7 @@ class StockFetch(GoalStock):
 
     success_key = "is_success"
 
-    def __init__(self, context: Mapping[str, Array], pixels: int = 0) -> None:
+    def __init__(self, setting: Setting, context: Mapping[str, Array], *, pixels: int = 0) -> None:
         contexts.check({name: np.asarray(array)[None] for name, array in context.items()})
         super().__init__(stock_env(**render_options(pixels)), HORIZON, codec.read_stock)
         self.object_xy, self.goal = np.array(context["object_xy"]), np.array(context["goal"])

@@ -33,6 +33,7 @@ class MetaWorld(Family):
     sample_bank = staticmethod(contexts.sample_bank)
     target_starts = staticmethod(contexts.target_starts)
     starts = staticmethod(operator.starts)
+    stock_env = staticmethod(StockTask)
 
     def batch_simulator(self, setting: Setting) -> Simulator:
         """Environments of any task; each state holds its task."""
@@ -78,10 +79,6 @@ class MetaWorld(Family):
                 rest=STAYS,
             ),
         )
-
-    def stock_env(self, setting: Setting, context: Mapping[str, NDArray[Any]], *, pixels: int = 0) -> StockTask:
-        """The unmodified environment, started in the context."""
-        return StockTask(context, pixels)
 
     def sketch(self, axis: Any, state: States, target: States) -> None:
         """From the side."""

@@ -123,15 +123,10 @@ def _place(index: int, vector: Array) -> tuple[Array, Array, Array, Array]:
         goal[2] = height
     # Pick-place takes the vector's height, the other two the height of the resting object.
     object_start = np.array([*vector[:2], vector[2] if TASKS[index].name == "pick-place-v3" else height])
-    place_object(data, object_start)
+    data.qpos[9:12] = object_start  # at rest, as the stock `_set_obj_xyz` places it
+    data.qvel[9:15] = 0
     mujoco.mj_forward(model, data)
     return codec.layout().read(model, data), goal, shelf, object_start
-
-
-def place_object(data: Any, position: Array) -> None:
-    """Put the object at rest at a position, as the stock ``_set_obj_xyz``."""
-    data.qpos[9:12] = position
-    data.qvel[9:15] = 0
 
 
 @cache

@@ -1,8 +1,7 @@
 """n stock Meta-World environments stepped as one batch, with the same results.
 
-A stock step spends three quarters of its time on its shaped reward and its observation. Here the reward is success - 1
-(``stock_reward.py`` computes the shaped one), and observations are assembled for the whole batch. One batch may hold
-environments of different tasks.
+A stock step spends three quarters of its time on its shaped reward and its observation. Here the reward is success - 1,
+and observations are assembled for the whole batch. One batch may hold environments of different tasks.
 
 The position of a shelf is part of the model. Each thread has its own shelf model and moves the shelf before it steps an
 environment. One model per environment (23 MB each) would give the same results.

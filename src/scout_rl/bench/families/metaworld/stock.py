@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scout_rl.bench.families.goal_stock import GoalStock, GoalView, render_options
+from scout_rl.bench.families.family import States
+from scout_rl.bench.families.goal_stock import GoalStock, render_options
 from scout_rl.bench.families.metaworld import codec, contexts
 from scout_rl.bench.families.metaworld.simulator import HORIZON, N_ACTIONS, goal_view
 from scout_rl.bench.families.metaworld.tasks import TASKS, Array, stock_env
+from scout_rl.bench.settings.settings import Setting
 
 CAMERA = "corner"
 """A stock camera that shows the hand, the object, the goal and the shelf."""
@@ -22,7 +24,7 @@ class StockTask(GoalStock):
 
     success_key = "success"
 
-    def __init__(self, context: Mapping[str, Array], pixels: int = 0) -> None:
+    def __init__(self, setting: Setting, context: Mapping[str, Array], *, pixels: int = 0) -> None:
         contexts.check({name: np.asarray(array)[None] for name, array in context.items()})
         options = render_options(pixels)
         if options:
@@ -48,7 +50,7 @@ class StockTask(GoalStock):
         """Within the task's radius, as the stock reward judges it."""
         return bool(self.env.evaluate_state(self.env._get_obs(), np.zeros(N_ACTIONS))[1]["success"])
 
-    def view(self, observation: Any) -> GoalView:
+    def view(self, observation: Any) -> States:
         """The goal moved out of the stock vector."""
         return {name: array[0] for name, array in goal_view(np.asarray(observation)[None]).items()}
 

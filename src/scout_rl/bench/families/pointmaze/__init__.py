@@ -23,6 +23,7 @@ class PointMaze(Family):
     target_starts = staticmethod(contexts.target_starts)
     starts = staticmethod(operator.starts)
     solutions = staticmethod(solver.solutions)
+    stock_env = staticmethod(StockMaze)
 
     def batch_simulator(self, setting: Setting) -> Simulator:
         """The stock environment as a batch."""
@@ -41,10 +42,6 @@ class PointMaze(Family):
             inside=lambda state: maze.maze.is_inside(maze.observe(state)["achieved_goal"]),
             as_starts=maze.as_starts,
         )
-
-    def stock_env(self, setting: Setting, context: Mapping[str, Array], *, pixels: int = 0) -> StockMaze:
-        """The unmodified environment, started in the context."""
-        return StockMaze(simulator(setting.task), context, pixels)
 
     def why_sketched(self) -> str:
         """Always: a sketch shows more than the stock picture."""

@@ -50,7 +50,6 @@ class Simulator(MujocoGoalSimulator):
         horizon = gymnasium.spec(task).max_episode_steps
         assert horizon is not None
         super().__init__(BatchPool(env.point_env.model, n_threads=1), horizon, 2, SUCCESS_DISTANCE)
-        self.task = task
         self._free = copy.copy(env.point_env.model)
         self._free.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
         self._free.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)

@@ -10,7 +10,8 @@ import numpy as np
 from scout_rl.bench.families.goal_stock import GoalStock, render_options
 from scout_rl.bench.families.mujoco_batch import Array
 from scout_rl.bench.families.pointmaze import codec, contexts
-from scout_rl.bench.families.pointmaze.simulator import SUCCESS_DISTANCE, Simulator, stock_env
+from scout_rl.bench.families.pointmaze.simulator import SUCCESS_DISTANCE, simulator, stock_env
+from scout_rl.bench.settings.settings import Setting
 
 
 class StockMaze(GoalStock):
@@ -18,9 +19,10 @@ class StockMaze(GoalStock):
 
     success_key = "success"
 
-    def __init__(self, simulator: Simulator, context: Mapping[str, Array], pixels: int = 0) -> None:
-        contexts.check(simulator.maze, {name: np.asarray(array)[None] for name, array in context.items()})
-        super().__init__(stock_env(simulator.task, **render_options(pixels)), simulator.max_steps, codec.read_stock)
+    def __init__(self, setting: Setting, context: Mapping[str, Array], *, pixels: int = 0) -> None:
+        maze = simulator(setting.task)
+        contexts.check(maze.maze, {name: np.asarray(array)[None] for name, array in context.items()})
+        super().__init__(stock_env(setting.task, **render_options(pixels)), maze.max_steps, codec.read_stock)
         self.position, self.goal = np.array(context["start"]), np.array(context["goal"])
 
     def start(self) -> Any:
