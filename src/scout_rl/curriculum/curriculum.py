@@ -92,8 +92,8 @@ class Curriculum:
         n = outcome_checks.whole_number(n, "n")
         require(n >= 0, f"assign was asked for {n} cells")
         cumulative, last = self._cumulated()
-        drawn = np.searchsorted(cumulative, self.generator.random(n) * cumulative[-1], side="right")
-        index = np.minimum(drawn, last)
+        index = cumulative.searchsorted(self.generator.random(n) * cumulative[-1], side="right")
+        index = np.minimum(index, last)
         if len(cumulative) == self.n_contexts:  # a frontier rule: one active cell per context
             return Cells(index, self.rule.frontier(self.state)[index].astype(np.int64))  # type: ignore[index]
         return Cells(*divmod(index, self.n_levels))
@@ -207,8 +207,8 @@ class Curriculum:
             p = self.rule.context_probabilities(self.state)
             if p is None:
                 p = self.rule.distribution(self.state).reshape(-1)
-            total = np.cumsum(p)
-            self._cumulative = total, int(np.searchsorted(total, total[-1], side="left"))
+            total = p.cumsum()
+            self._cumulative = total, int(total.searchsorted(total[-1], side="left"))
         return self._cumulative
 
     def _close(self, outcomes: Outcomes) -> list[Event]:

@@ -7,6 +7,7 @@ This needs one sort and no loop, on every kind of array.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -58,9 +59,9 @@ def tally(outcomes: Outcomes, shape: tuple[int, ...]) -> Tally:
     n_rows, n_levels = shape[-2:]
     cell = outcomes.context * n_levels + outcomes.level
     if len(shape) > 2:
-        lead = xp.arange(int(np.prod(shape[:-2]))).reshape(shape[:-2])
+        lead = xp.arange(math.prod(shape[:-2])).reshape(shape[:-2])
         cell = cell + lead[..., None] * (n_rows * n_levels)
-    n_cells = int(np.prod(shape))
+    n_cells = math.prod(shape)
     cell = xp.where(outcomes.valid, cell, n_cells).reshape(-1)
     order = order_of(cell)
     cell = cell[order]
