@@ -147,6 +147,8 @@ class _CurriculumTrainer(GRPOTrainer):  # type: ignore[misc]
         outcomes = self._outcomes(rewards)
         known = ~np.isnan(outcomes)
         self.curriculum.report(Cells(*(part[known] for part in self._cells)), outcomes[known] == 1)
+        if self.accelerator.is_main_process:
+            self.curriculum._cumulated()  # for the next draw: here the processor's caches hold the rule's code
         for name, value in _metrics(self.curriculum, self._cells, outcomes, self.num_generations).items():
             self._metrics["train"][f"scout/{name}"].append(value)
 

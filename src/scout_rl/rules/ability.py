@@ -225,8 +225,8 @@ class Ability(Rule):
         xp, shape = namespace(row), (runs, n_levels)
         drift = carry.drift + own_drift
         C = carry.covariance + shared_drift
-        most = largest(diagonal(C))
-        C = C * xp.minimum(1.0, self.shared_variance / xp.maximum(most, 1e-30))[:, None, None]
+        prior = self.shared_variance
+        C = C * (prior / xp.maximum(largest(diagonal(C)), max(prior, 1e-30)))[:, None, None]
 
         logit = rows(carry.shared.reshape(-1), at) + rows(carry.own.reshape(-1), cell)
         P = _sigmoid(logit) * seen
@@ -322,15 +322,18 @@ def _blocks(outcomes: Outcomes, n: int, n_levels: int, runs: int, dtype: Any) ->
     The columns are ``[blocks, outcomes]``; invalid outcomes are the last of their block, with a row past the end.
     """
     xp = namespace(outcomes.context)
-    columns, size = _padded(outcomes, runs)
-    context, level, success, valid = columns
+    (context, level, success, valid), size = _padded(outcomes, runs)
     length, each = context.shape[-1], runs * size
-    row = xp.where(valid, xp.arange(runs)[:, None] * n + context, runs * n)
-    place = (row + xp.arange(length) // size * (runs * n + 1)).reshape(-1)
-    order = order_of(place)
+    row = xp.arange(runs)[:, None] * n + context
+    if not all_true(valid):
+        row = xp.where(valid, row, runs * n)
+    block = xp.arange(length) // size
+    order = order_of((row + block * (runs * n + 1)).reshape(-1))
     row, level, success, seen = (column.reshape(-1)[order] for column in (row, level, success, valid))
-    place, run, seen = place[order], order // length, cast(seen, dtype)
-    first = search(place, place, "left") % each  # the first outcome of the same context
+    run, seen = order // length, cast(seen, dtype)
+    start = xp.arange(len(row)) // each
+    place = row + start * (runs * n + 1)
+    first = search(place, place, "left") - start * each  # the first outcome of the same context
     success = cast(success, dtype) * seen
     columns = row, row * n_levels + level, run, run * n_levels + level, first, first * n_levels + level, seen, success
     count = valid.reshape(runs, -1, size).sum(axis=-1).swapaxes(0, 1)

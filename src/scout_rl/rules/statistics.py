@@ -12,7 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scout_rl.rules.arrays import cast, count_kept, namespace, order_of, rows, scatter_set, search, segment_sum
+from scout_rl.rules.arrays import (
+    all_true,
+    cast,
+    count_kept,
+    namespace,
+    order_of,
+    rows,
+    scatter_set,
+    search,
+    segment_sum,
+)
 from scout_rl.rules.cells import Array, Outcomes
 
 ONE = np.int32(1)
@@ -62,7 +72,9 @@ def tally(outcomes: Outcomes, shape: tuple[int, ...]) -> Tally:
         lead = xp.arange(math.prod(shape[:-2])).reshape(shape[:-2])
         cell = cell + lead[..., None] * (n_rows * n_levels)
     n_cells = math.prod(shape)
-    cell = xp.where(outcomes.valid, cell, n_cells).reshape(-1)
+    if not all_true(outcomes.valid):
+        cell = xp.where(outcomes.valid, cell, n_cells)
+    cell = cell.reshape(-1)
     order = order_of(cell)
     cell = cell[order]
     kept = count_kept(cell, n_cells)
