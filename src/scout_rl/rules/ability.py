@@ -50,8 +50,9 @@ from scout_rl.rules.arrays import (
     copied,
     count_kept,
     diagonal,
-    first_axis_last,
+    each,
     largest,
+    last,
     namespace,
     order_of,
     over_blocks,
@@ -61,7 +62,7 @@ from scout_rl.rules.arrays import (
     running_max,
     search,
     segment_sum,
-    stacked,
+    together,
     with_information,
 )
 from scout_rl.rules.cells import Array, Outcomes
@@ -166,19 +167,19 @@ class Ability(Rule):
         xp = namespace(own)
         columns = _rising(_moderated(shared, own, variance))
         beyond = xp.zeros(columns[0].shape, own.dtype)
-        chance = stacked([beyond, *columns, beyond + 1.0])  # of all levels, and of what is beyond both ends
+        chance = together([beyond, *columns, beyond + 1.0])  # of all levels, and of what is beyond both ends
         harder, M, easier = chance[:-2], chance[1:-1], chance[2:]
-        missed = 1 - M
-        learned = M * missed * missed
-        ratio = harder / (M + GUARD)
-        t = ratio * ratio
-        slopes, passed = list(easier - harder), 0.0
+        learned = each(lambda m: m * (1 - m) * (1 - m), M)
+        t = each(lambda h, m: _power(h / (m + GUARD), 2), harder, M)
+        slopes, passed = list(each(lambda e, h: e - h, easier, harder)), 0.0
         for level in range(len(slopes) - 1, -1, -1):
             slopes[level] = passed + slopes[level]
             passed = t[level] * slopes[level]
-        u = _power((1 - t) * (learned + self.step * stacked(slopes)), self.focus)
-        q = u * (1 / _total(u))
-        return copied(first_axis_last(q)), _total(q * learned) * missed[0]
+        worth = each(lambda t, m, slope: (1 - t) * (m + self.step * slope), t, learned, together(slopes))
+        u = each(lambda w: _power(w, self.focus), worth)
+        share = 1 / _total(u)
+        q = each(lambda u: u * share, u)
+        return last(q), _total(each(lambda q, m: q * m, q, learned)) * (1 - M[0])
 
     # -- the filter ------------------------------------------------------------------------------------------------
 
@@ -369,9 +370,12 @@ def _rising(cells: Array) -> list[Array]:
 def _frontier(own: Array, level: Array, shared: Array) -> tuple[Array, Array]:
     """The new frontier, and its move: to the hardest level of a fair chance, or the hardest that is not lost."""
     xp = namespace(own)
-    logits = stacked(_rising(shared[..., None, :] + own)[:-1])
-    fair, kept = ((logits < bound).sum(axis=0, dtype=level.dtype) for bound in (FAIR, LOST))
-    new = xp.minimum(xp.maximum(level, kept), fair)
+    logits = together(_rising(shared[..., None, :] + own)[:-1])
+
+    def below(bound: float) -> Array:
+        return _total(each(lambda z: cast(z < bound, level.dtype), logits))
+
+    new = xp.minimum(xp.maximum(level, below(LOST)), below(FAIR))
     return new, xp.sign(new - level)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -107,16 +107,26 @@ def over_blocks(body: Callable[[Any, Any], Any], carry: Any, blocks: tuple[Array
     return jax.lax.scan(lambda carry, block: (body(carry, block), None), carry, blocks)[0]
 
 
-def stacked(arrays: Sequence[Array]) -> Array:
-    """Arrays of one shape along a new first axis; NumPy's ``stack`` takes several times as long."""
-    xp = namespace(arrays[0])
-    return np.array(arrays) if xp is np else xp.stack(arrays)
+def together(columns: list[Array]) -> Any:
+    """Columns of one shape as one array, first axis first: few calls. On JAX the list, of which it makes one kernel."""
+    xp = namespace(columns[0])
+    if xp is np:
+        return np.array(columns)  # in a fraction of the time of `stack`
+    return columns if is_jax(columns[0]) else xp.stack(columns)
 
 
-def first_axis_last(array: Array) -> Array:
-    """A view of ``array`` with its first axis at the end."""
-    axes = (*range(1, array.ndim), 0)
-    return array.transpose(axes) if hasattr(array, "astype") else array.permute(axes)
+def each(function: Callable[..., Array], *columns: Any) -> Any:
+    """``function`` of what `together` gave, column by column where it is a list."""
+    if isinstance(columns[0], list):
+        return [function(*column) for column in zip(*columns, strict=True)]
+    return function(*columns)
+
+
+def last(columns: Any) -> Array:
+    """What `together` gave as one array, with its columns as the last axis."""
+    if isinstance(columns, np.ndarray):
+        return columns.transpose(*range(1, columns.ndim), 0).copy()
+    return namespace(columns[0]).stack(list(columns), axis=-1)
 
 
 def running_max(array: Array) -> Array:
