@@ -37,7 +37,7 @@ def check(curriculum: Curriculum, cells: Cells, success: ArrayLike, signal: Arra
     outcome = _binary(success)
     if outcome.shape != context.shape:
         raise Refusal(f"success has shape {outcome.shape}, but there are {len(context)} cells")
-    return Outcomes(context, level, outcome, _signal(curriculum, signal, context.shape), np.ones(len(context), bool))
+    return Outcomes(context, level, outcome, _signal(curriculum, signal, context.shape), ~np.zeros(len(context), bool))
 
 
 def evaluation(window: int, outcomes: ArrayLike, group: Sequence[object] | None) -> dict[str, Any]:
@@ -68,10 +68,11 @@ def _index(values: ArrayLike, name: str, n: int) -> NDArray[np.int64]:
         if array.size == 0:
             return np.zeros(0, np.int64)
         raise Refusal(f"{name} has type {array.dtype}, but must hold whole numbers")
-    if array.size and (array.min() < 0 or array.max() >= n):
+    index = array.astype(np.int64, copy=False)
+    if array.size and index.view(np.uint64).max() >= n:  # a negative number is a large one there
         entry = int(np.argmax((array < 0) | (array >= n)))
         raise Refusal(f"{name}[{entry}] is {array[entry]}, but there are {n}: 0..{n - 1}")
-    return array.astype(np.int64, copy=False)
+    return index
 
 
 def _binary(success: ArrayLike, name: str = "success") -> NDArray[np.bool_]:

@@ -80,6 +80,7 @@ class Curriculum:
         self.digest = ""
         """A hash of all outcomes so far, in order. It tells whether records and a checkpoint belong together."""
         self._cumulative: tuple[NDArray[np.float64], int] | None = None
+        self._unchecked = True
         self._waiting: list[outcome_checks.Outcome] = []
         self._config = snapshot.config(self)
         self._records = None if log_dir is None else RecordWriter(log_dir, self._config)
@@ -91,16 +92,16 @@ class Curriculum:
         """Draw ``n`` cells from the current distribution."""
         n = outcome_checks.whole_number(n, "n")
         require(n >= 0, f"assign was asked for {n} cells")
-        cumulative, last = self._cumulated()
-        drawn = np.searchsorted(cumulative, self.generator.random(n) * cumulative[-1], side="right")
-        index = np.minimum(drawn, last)
+        cumulative, last = self._checked()
+        index = cumulative.searchsorted(self.generator.random(n) * cumulative[-1], side="right")
+        index = np.minimum(index, last)
         if len(cumulative) == self.n_contexts:  # a frontier rule: one active cell per context
             return Cells(index, self.rule.frontier(self.state)[index].astype(np.int64))  # type: ignore[index]
         return Cells(*divmod(index, self.n_levels))
 
     def assign_one(self) -> tuple[int, int]:
         """Draw one cell, (context, level), like ``assign(1)`` in a third of the time."""
-        cumulative, last = self._cumulated()
+        cumulative, last = self._checked()
         index = min(int(cumulative.searchsorted(self.generator.random() * cumulative[-1], side="right")), last)
         if len(cumulative) == self.n_contexts:
             return index, int(self.rule.frontier(self.state)[index])  # type: ignore[index]
@@ -199,16 +200,21 @@ class Curriculum:
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
+    def _checked(self) -> tuple[NDArray[np.float64], int]:
+        """As `_cumulated`; the first draw of a window refuses lost records: before it is played, not after."""
+        if self._records is not None and self._unchecked:
+            snapshot.check_records(self._records, self.windows)
+        self._unchecked = False
+        return self._cumulated()
+
     def _cumulated(self) -> tuple[NDArray[np.float64], int]:
         """Return the running sum of the distribution, and the last entry with any probability."""
         if self._cumulative is None:
-            if self._records is not None:  # refuse before a window is played, not after
-                snapshot.check_records(self._records, self.windows)
             p = self.rule.context_probabilities(self.state)
             if p is None:
                 p = self.rule.distribution(self.state).reshape(-1)
-            total = np.cumsum(p)
-            self._cumulative = total, int(np.searchsorted(total, total[-1], side="left"))
+            total = p.cumsum()
+            self._cumulative = total, int(total.searchsorted(total[-1], side="left"))
         return self._cumulative
 
     def _close(self, outcomes: Outcomes) -> list[Event]:
@@ -222,7 +228,7 @@ class Curriculum:
         self.state = state
         self.digest = snapshot.digest(self.digest, outcomes.context, outcomes.level, outcomes.success)
         self._waiting = []
-        self._cumulative = None
+        self._cumulative, self._unchecked = None, True
         self.windows += 1
         self.events.extend(events)
         return events

@@ -103,7 +103,7 @@ def restore(curriculum: Curriculum, state_dict: dict[str, Any]) -> None:
     curriculum.state, curriculum._waiting, curriculum.windows = state, waiting, windows
     curriculum.digest, curriculum.evaluated = digest_then, evaluated
     curriculum.generator.bit_generator.state = generator
-    curriculum._cumulative = None
+    curriculum._cumulative, curriculum._unchecked = None, True
 
 
 def save(state_dict: dict[str, Any], path: str | os.PathLike[str]) -> None:

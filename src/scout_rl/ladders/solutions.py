@@ -91,7 +91,9 @@ class SolutionLadder:
         """The row of a cell: that of its prompt, with the prompt continued and three columns more."""
         row = dict(self.rows[context])
         prefix = row[self._solution][: self._length[context, level]]
-        return row | {"prompt": _continued(row[self._prompt], prefix), CONTEXT: context, LEVEL: level, PREFIX: prefix}
+        prompt = _continued(row[self._prompt], prefix)
+        row.update({"prompt": prompt, CONTEXT: context, LEVEL: level, PREFIX: prefix})
+        return row
 
     def solution(self, context: int) -> str:
         """The worked solution of a context."""

@@ -33,6 +33,8 @@ KINDS = ("advance", "retreat", "antistall")
 """The moves of a frontier; compact records hold an index into them."""
 CONFIG, WINDOWS, EVENTS, FRONTIER = "config.json", "windows.jsonl", "events.jsonl", "frontier.int8"
 EVALUATIONS = "evaluations.jsonl"
+APPENDING = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+_encoded = json.JSONEncoder(separators=(",", ":")).encode
 CONFIG_SHAPE = {
     "rule": {"key": str},
     "n_contexts": int,
@@ -83,9 +85,11 @@ class JsonLines:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def append(self, *rows: dict[str, Any]) -> None:
-        """Write rows and hand their bytes to the operating system."""
-        _append(self.path, "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows).encode())
+    def append(self, *rows: dict[str, Any]) -> int:
+        """Write rows and hand their bytes to the operating system; return how many."""
+        data = "".join(_encoded(row) + "\n" for row in rows).encode()
+        _append(self.path, data)
+        return len(data)
 
     def size(self) -> int:
         """Bytes in the file."""
@@ -120,6 +124,7 @@ class RecordWriter:
         except OSError as error:
             raise Refusal(f"log_dir {self.folder} cannot be written: {error.strerror}") from error
         self._windows, self._events = JsonLines(self.folder / WINDOWS), JsonLines(self.folder / EVENTS)
+        self._frontier = self.folder / FRONTIER
         self.evaluations = JsonLines(self.folder / EVALUATIONS)
         rows = self._windows.rows()
         with reading(self._windows.path):
@@ -134,14 +139,12 @@ class RecordWriter:
     def append(
         self, window: int, row: dict[str, Any], events: Sequence[Event], frontier: NDArray[np.int8] | None
     ) -> None:
-        """Write one closed window and hand its bytes to the operating system."""
-        self._require_sole()
+        """Write one closed window and hand its bytes to the operating system. The caller has called `check`."""
         if frontier is not None:
-            _append(self.folder / FRONTIER, np.ascontiguousarray(frontier, np.int8).tobytes())
+            _append(self._frontier, frontier.astype(np.int8, copy=False).tobytes())
         if events:
             self._events.append(*(event._asdict() for event in events))
-        self._windows.append(row)
-        self._size = self._windows.size()
+        self._size += self._windows.append(row)
         self.first = window if self.first is None else self.first
         self.windows = window + 1
 
@@ -193,7 +196,7 @@ class RecordWriter:
 
     def _frontiers(self) -> int | None:
         """Complete rows in the frontier file; None for rules without a frontier."""
-        return _size(self.folder / FRONTIER) // self.width if self.has_frontier else None
+        return _size(self._frontier) // self.width if self.has_frontier else None
 
     def _lost(self, frontiers: int | None, kept: int) -> str:
         return (
@@ -289,10 +292,12 @@ def _size(path: Path) -> int:
 
 
 def _append(path: Path, data: bytes) -> None:
-    with path.open("ab", buffering=0) as file:
-        left = memoryview(data)
-        while left:  # a raw write may silently take a part; the next one raises if the disk is full
-            left = left[file.write(left) :]
+    handle = os.open(path, APPENDING, 0o666)
+    try:
+        while data:  # a raw write may silently take a part; the next one raises if the disk is full
+            data = data[os.write(handle, data) :]
+    finally:
+        os.close(handle)
 
 
 def _complete_lines(path: Path) -> list[bytes]:

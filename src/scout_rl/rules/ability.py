@@ -37,7 +37,7 @@ target start, ``1 - M[0]``, with a uniform floor.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -50,7 +50,9 @@ from scout_rl.rules.arrays import (
     copied,
     count_kept,
     diagonal,
+    each,
     largest,
+    last,
     namespace,
     order_of,
     over_blocks,
@@ -60,6 +62,7 @@ from scout_rl.rules.arrays import (
     running_max,
     search,
     segment_sum,
+    together,
     with_information,
 )
 from scout_rl.rules.cells import Array, Outcomes
@@ -161,23 +164,22 @@ class Ability(Rule):
 
     def _levels(self, own: Array, variance: Array, shared: Array) -> tuple[Array, Array]:
         """Per context: the distribution over levels, and its weight among the contexts."""
-        xp, L = namespace(own), own.shape[-1] - 1
-        M = _rising(_moderated(shared, own, variance))
-        missed = [1 - m for m in M]
-        learned = [m * n * n for m, n in zip(M, missed, strict=True)]
-        u: list[Any] = [None] * (L + 1)
-        passed: Any = 0.0
-        for level in range(L, 0, -1):
-            ratio = M[level - 1] / (M[level] + GUARD)
-            t = ratio * ratio
-            slope = passed + ((M[level + 1] if level < L else 1.0) - M[level - 1])
-            u[level] = _power((1 - t) * (learned[level] + self.step * slope), self.focus)
-            passed = t * slope
-        u[0] = _power(learned[0] + self.step * (passed + M[1]), self.focus)
-        total = 1 / sum(u[1:], u[0])
-        q = [weight * total for weight in u]
-        weight = sum((a * b for a, b in zip(q, learned, strict=True)), xp.zeros_like(total)) * missed[0]
-        return xp.stack(q, axis=-1), weight
+        xp = namespace(own)
+        columns = _rising(_moderated(shared, own, variance))
+        beyond = xp.zeros(columns[0].shape, own.dtype)
+        chance = together([beyond, *columns, beyond + 1.0])  # of all levels, and of what is beyond both ends
+        harder, M, easier = chance[:-2], chance[1:-1], chance[2:]
+        learned = each(lambda m: m * (1 - m) * (1 - m), M)
+        t = each(lambda h, m: _power(h / (m + GUARD), 2), harder, M)
+        slopes, passed = list(each(lambda e, h: e - h, easier, harder)), 0.0
+        for level in range(len(slopes) - 1, -1, -1):
+            slopes[level] = passed + slopes[level]
+            passed = t[level] * slopes[level]
+        worth = each(lambda t, m, slope: (1 - t) * (m + self.step * slope), t, learned, together(slopes))
+        u = each(lambda w: _power(w, self.focus), worth)
+        share = 1 / _total(u)
+        q = each(lambda u: u * share, u)
+        return last(q), _total(each(lambda q, m: q * m, q, learned)) * (1 - M[0])
 
     # -- the filter ------------------------------------------------------------------------------------------------
 
@@ -186,7 +188,7 @@ class Ability(Rule):
         xp = namespace(state.own)
         n, n_levels = state.own.shape[-2:]
         lead = state.own.shape[:-2]
-        runs = int(np.prod(lead))
+        runs = math.prod(lead)
         dtype = state.own.dtype
         start = _Filter(
             state.shared.reshape(runs, n_levels),
@@ -195,8 +197,12 @@ class Ability(Rule):
             copied(state.variance.reshape(runs * n)),
             xp.zeros(runs, dtype),
         )
-        blocks = _blocks(outcomes, runs)
-        end = over_blocks(lambda carry, block: self._block(carry, block, n), start, blocks, _sorted_by(n, runs))
+        K = xp.asarray(_kernel(self.spread, n_levels), dtype)
+        count, *columns = _blocks(outcomes, n, n_levels, runs, dtype)
+        shared_drift = (self.drift_shared * self.shared_variance * count)[..., None, None] * K
+        own_drift = count * (self.drift_own * self.own_variance / n)
+        blocks = shared_drift, own_drift, *columns
+        end = over_blocks(lambda carry, block: self._block(carry, block, K, n), start, blocks)
         spread = xp.repeat(end.drift, n) if runs > 1 else end.drift
         variance = xp.minimum(self.own_variance, end.variance + spread).reshape(state.variance.shape)
         shared, own = end.shared.reshape(state.shared.shape), end.own.reshape(state.own.shape)
@@ -211,37 +217,36 @@ class Ability(Rule):
             move,
         )
 
-    def _block(self, carry: _Filter, block: Any, n: int) -> _Filter:
+    def _block(self, carry: _Filter, block: Any, K: Array, n: int) -> _Filter:
         """Steps 1 to 3 of the module's derivation."""
-        count, row, run, level, success, seen, first = block
-        xp, (runs, n_levels) = namespace(row), carry.shared.shape
-        dtype, size = carry.own.dtype, len(row)
-        K = xp.asarray(_kernel(self.spread, n_levels), dtype)
-        count = cast(count, dtype)
-        drift = carry.drift + count * (self.drift_own * self.own_variance / n)
-        C = carry.covariance + (self.drift_shared * self.shared_variance * count)[:, None, None] * K
-        most = largest(diagonal(C))
-        C = C * xp.minimum(1.0, self.shared_variance / xp.maximum(most, 1e-30))[:, None, None]
+        shared_drift, own_drift, *columns = block
+        runs, n_levels = carry.shared.shape
+        kept = count_kept(columns[0], runs * n)
+        row, cell, run, at, first, pair, seen, success = (column[:kept] for column in columns)
+        xp, shape = namespace(row), (runs, n_levels)
+        drift = carry.drift + own_drift
+        C = carry.covariance + shared_drift
+        prior = self.shared_variance
+        C = C * (prior / xp.maximum(largest(diagonal(C)), max(prior, 1e-30)))[:, None, None]
 
-        g, d = carry.shared[run, level], rows(carry.own.reshape(-1), row * n_levels + level)
-        P = _sigmoid(g + d)
-        e = (cast(success, dtype) - P) * seen
-        i = P * (1 - P) * seen
+        logit = rows(carry.shared.reshape(-1), at) + rows(carry.own.reshape(-1), cell)
+        P = _sigmoid(logit) * seen
+        e = success - P
+        i = P * (1 - P)
 
-        v = xp.minimum(self.own_variance, rows(carry.variance, row) + drift[run])
+        faded = drift[run]
+        v = xp.minimum(self.own_variance, rows(carry.variance, row) + faded)
         explained = 1 + v * segment_sum(i, first)[first]
-        at = run * n_levels + level
-        shape = runs, n_levels
         residual = segment_sum(e / explained, at, runs * n_levels).reshape(shape)
         information = segment_sum(i / explained, at, runs * n_levels).reshape(shape)
         C = with_information(C, information)
         shared = running_max(carry.shared + _bounded(product(C, residual[..., None])[..., 0], SHARED_STEP))
 
         gain = v / explained
-        per_context = segment_sum(e, first * n_levels + level, size * n_levels).reshape(size, n_levels)
+        per_context = segment_sum(e, pair, kept * n_levels).reshape(kept, n_levels)
         move = _bounded(gain[:, None] * product(per_context, K)[first], OWN_STEP)
         own = put(carry.own, row, _bounded(rows(carry.own, row) + move, LIMIT))
-        variance = put(carry.variance, row, gain - drift[run])
+        variance = put(carry.variance, row, gain - faded)
         return _Filter(_bounded(shared, LIMIT), C, own, variance, drift)
 
     # -- what users see --------------------------------------------------------------------------------------------
@@ -301,14 +306,43 @@ def _power(u: Array, focus: float) -> Array:
     whole, rest = divmod(focus, 1)
     if whole > 8 or rest not in (0, 0.5):
         return u**focus
-    power = namespace(u).sqrt(u) if rest else 1.0
-    for _ in range(int(whole)):
+    power, left = (namespace(u).sqrt(u), whole) if rest else (u, whole - 1)
+    for _ in range(int(left)):
         power = power * u
     return power
 
 
-def _blocks(outcomes: Outcomes, runs: int) -> tuple[Array, ...]:
-    """Context, level, success and validity, ``[blocks, runs, outcomes]``; valid outcomes first, in order."""
+def _total(levels: Array) -> Array:
+    """The sum over the first axis, in order: with a single context NumPy's own adds in another order."""
+    return sum(levels[1:], levels[0])
+
+
+def _blocks(outcomes: Outcomes, n: int, n_levels: int, runs: int, dtype: Any) -> tuple[Array, ...]:
+    """What `_block` takes of every block: its number of outcomes per run, and columns of its outcomes by context.
+
+    The columns are ``[blocks, outcomes]``; invalid outcomes are the last of their block, with a row past the end.
+    """
+    xp = namespace(outcomes.context)
+    (context, level, success, valid), size = _padded(outcomes, runs)
+    length, each = context.shape[-1], runs * size
+    row = xp.arange(runs)[:, None] * n + context
+    if not all_true(valid):
+        row = xp.where(valid, row, runs * n)
+    block = xp.arange(length) // size
+    order = order_of((row + block * (runs * n + 1)).reshape(-1))
+    row, level, success, seen = (column.reshape(-1)[order] for column in (row, level, success, valid))
+    run, seen = order // length, cast(seen, dtype)
+    start = xp.arange(len(row)) // each
+    place = row + start * (runs * n + 1)
+    first = search(place, place, "left") - start * each  # the first outcome of the same context
+    success = cast(success, dtype) * seen
+    columns = row, row * n_levels + level, run, run * n_levels + level, first, first * n_levels + level, seen, success
+    count = valid.reshape(runs, -1, size).sum(axis=-1).swapaxes(0, 1)
+    return cast(count, dtype), *(column.reshape(-1, each) for column in columns)
+
+
+def _padded(outcomes: Outcomes, runs: int) -> tuple[list[Array], int]:
+    """Context, level, success and validity, ``[runs, outcomes]``, valid outcomes first; and the size of a block."""
     xp = namespace(outcomes.context)
     columns = [c.reshape(runs, -1) for c in (outcomes.context, outcomes.level, outcomes.success, outcomes.valid)]
     valid = columns[3]
@@ -317,30 +351,9 @@ def _blocks(outcomes: Outcomes, runs: int) -> tuple[Array, ...]:
         columns = [xp.take_along_axis(c, order, axis=-1) for c in columns]
     n = valid.shape[-1]
     size = max(1, min(BLOCK, n)) if n <= BLOCK * MOST_BLOCKS else -(-n // MOST_BLOCKS)
-    blocks = -(-n // size)
-    if blocks == 1 and size == n:
-        return tuple(c[None] for c in columns)
-    if missing := blocks * size - n:
+    if missing := -n % size:
         columns = [xp.pad(c, [(0, 0), (0, missing)]) for c in columns]
-    return tuple(xp.moveaxis(c.reshape(runs, blocks, size), 1, 0) for c in columns)
-
-
-def _sorted_by(n: int, runs: int) -> Callable[..., tuple[Array, ...]]:
-    """What `_block` takes of a block: its outcomes sorted by context, on NumPy without the invalid ones."""
-
-    def prepared(context: Array, level: Array, success: Array, valid: Array) -> tuple[Array, ...]:
-        xp = namespace(context)
-        row = xp.where(valid, xp.arange(runs)[:, None] * n + context, runs * n).reshape(-1)
-        order = order_of(row)
-        row = row[order]
-        size = count_kept(row, runs * n)
-        row, order = row[:size], order[:size]
-        run = order // context.shape[-1]
-        level, success, seen = (column.reshape(-1)[order] for column in (level, success, valid))
-        first = search(row, row, "left")  # the first outcome of the same context
-        return valid.sum(axis=-1), row, run, level, success, seen, first
-
-    return prepared
+    return columns, size
 
 
 def _rising(cells: Array) -> list[Array]:
@@ -348,19 +361,21 @@ def _rising(cells: Array) -> list[Array]:
 
     A list of columns and not a running maximum: NumPy is slow along an axis of five.
     """
-    columns = [cells[..., 0]]
+    xp, columns = namespace(cells), [cells[..., 0]]
     for level in range(1, cells.shape[-1]):
-        columns.append(namespace(cells).maximum(columns[-1], cells[..., level]))
+        columns.append(xp.maximum(columns[-1], cells[..., level]))
     return columns
 
 
 def _frontier(own: Array, level: Array, shared: Array) -> tuple[Array, Array]:
     """The new frontier, and its move: to the hardest level of a fair chance, or the hardest that is not lost."""
     xp = namespace(own)
-    logits = _rising(shared[..., None, :] + own)[:-1]
-    fair = sum((z < FAIR for z in logits), xp.zeros_like(level))
-    kept = sum((z < LOST for z in logits), xp.zeros_like(level))
-    new = cast(xp.minimum(xp.maximum(level, kept), fair), level.dtype)
+    logits = together(_rising(shared[..., None, :] + own)[:-1])
+
+    def below(bound: float) -> Array:
+        return _total(each(lambda z: cast(z < bound, level.dtype), logits))
+
+    new = xp.minimum(xp.maximum(level, below(LOST)), below(FAIR))
     return new, xp.sign(new - level)
 
 

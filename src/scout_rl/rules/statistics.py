@@ -7,11 +7,22 @@ This needs one sort and no loop, on every kind of array.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from scout_rl.rules.arrays import cast, count_kept, namespace, order_of, rows, scatter_set, search, segment_sum
+from scout_rl.rules.arrays import (
+    all_true,
+    cast,
+    count_kept,
+    namespace,
+    order_of,
+    rows,
+    scatter_set,
+    search,
+    segment_sum,
+)
 from scout_rl.rules.cells import Array, Outcomes
 
 ONE = np.int32(1)
@@ -58,10 +69,12 @@ def tally(outcomes: Outcomes, shape: tuple[int, ...]) -> Tally:
     n_rows, n_levels = shape[-2:]
     cell = outcomes.context * n_levels + outcomes.level
     if len(shape) > 2:
-        lead = xp.arange(int(np.prod(shape[:-2]))).reshape(shape[:-2])
+        lead = xp.arange(math.prod(shape[:-2])).reshape(shape[:-2])
         cell = cell + lead[..., None] * (n_rows * n_levels)
-    n_cells = int(np.prod(shape))
-    cell = xp.where(outcomes.valid, cell, n_cells).reshape(-1)
+    n_cells = math.prod(shape)
+    if not all_true(outcomes.valid):
+        cell = xp.where(outcomes.valid, cell, n_cells)
+    cell = cell.reshape(-1)
     order = order_of(cell)
     cell = cell[order]
     kept = count_kept(cell, n_cells)
