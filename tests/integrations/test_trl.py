@@ -313,7 +313,7 @@ def test_a_hundred_thousand_prompts(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_overhead_is_below_a_hundredth(tmp_path, monkeypatch):
+def test_the_overhead_is_at_most_a_hundredth(tmp_path, monkeypatch):
     """Drawing, making rows and reporting, against the whole step of the example's small training."""
     from scout_rl.integrations.trl import _CurriculumTrainer
 
@@ -336,7 +336,7 @@ def test_the_overhead_is_below_a_hundredth(tmp_path, monkeypatch):
     addition.train("ability", 40, size._replace(steps=20), addition.base_model(size), str(tmp_path), **QUIET)
     share = sum(ours) / (time.process_time() - start)
     print(f"share of the training: {share:.4f}")
-    assert share < 0.015
+    assert share < 0.01
 
 
 def test_minutes_end_the_example_with_an_evaluation(tmp_path):

@@ -57,15 +57,11 @@ def with_curriculum(
     Reward functions see the whole assistant's turn, shown part and completion, after the bare prompt, and the columns
     of the prompt's row with ``scout_context``, ``scout_level`` and ``scout_prefix``.
     """
-    require(
-        isinstance(trainer_class, type) and issubclass(trainer_class, GRPOTrainer),
-        f"with_curriculum takes GRPOTrainer or a subclass of it, not {trainer_class!r}",
-    )
-    require(
-        (ladder.n_contexts, ladder.n_levels) == (curriculum.n_contexts, curriculum.n_levels),
-        f"the ladder has {ladder.n_contexts} contexts x {ladder.n_levels} levels, "
-        f"the curriculum {curriculum.n_contexts} x {curriculum.n_levels}",
-    )
+    fits = isinstance(trainer_class, type) and issubclass(trainer_class, GRPOTrainer)
+    require(fits, f"with_curriculum takes GRPOTrainer or a subclass of it, not {trainer_class!r}")
+    sizes = ladder.n_contexts, ladder.n_levels, curriculum.n_contexts, curriculum.n_levels
+    sentence = "the ladder has {} contexts x {} levels, the curriculum {} x {}"
+    require(sizes[:2] == sizes[2:], sentence.format(*sizes))
     require(not curriculum.rule.needs_signal, f"{curriculum.rule.key} needs a learner's signal, and GRPO has none")
     made = type(f"Curriculum{trainer_class.__name__}", (_CurriculumTrainer, trainer_class), {})
     return functools.partial(made, curriculum=curriculum, ladder=ladder, success=success, threshold=threshold)
@@ -115,8 +111,8 @@ class _CurriculumTrainer(GRPOTrainer):  # type: ignore[misc]
         if processes > 1:
             broadcast_object_list(drawn)
         self._cells = Cells(*(np.array(part, np.int64).repeat(self.num_generations) for part in drawn[0]))
-        played = [cell for cell in zip(*drawn[0], strict=True) for _ in range(self.num_generations)]
-        mine = played[rank * n : (rank + 1) * n]
+        cells = [cell for cell in zip(*drawn[0], strict=True) for _ in range(self.num_generations)]
+        mine = cells[rank * n : (rank + 1) * n]
         rows = {cell: self.ladder.row(*cell) for cell in set(mine)}
         return [dict(rows[cell]) for cell in mine]
 
@@ -159,11 +155,9 @@ class _CurriculumTrainer(GRPOTrainer):  # type: ignore[misc]
             return np.where(np.isnan(values), np.nan, values >= self._threshold)
         others = values[(values != 0) & (values != 1)]
         if len(wrong := others[~np.isnan(others)]):
-            name = self.reward_func_names[self._success]
-            raise Refusal(
-                f"the reward {name!r} returned {wrong[0]:g}, but success must be 0 or 1: give with_curriculum "
-                "a threshold, or the name of another reward as success"
-            )
+            returned = f"the reward {self.reward_func_names[self._success]!r} returned {wrong[0]:g}"
+            advice = "give with_curriculum a threshold, or the name of another reward as success"
+            raise Refusal(f"{returned}, but success must be 0 or 1: {advice}")
         return values
 
     def _try_rewards(self) -> None:
@@ -244,12 +238,12 @@ def _metrics(curriculum: Curriculum, cells: Cells, outcomes: NDArray[np.float64]
     if known := count(solved | failed):
         metrics |= {"all_failed": count(failed & ~solved) / known, "all_solved": count(solved & ~failed) / known}
         metrics["teaches_nothing"] = metrics["all_failed"] + metrics["all_solved"]
-    at_target = cells.level == 0
-    if played := count(at_target & (right | wrong)):
-        metrics["success_level0"] = count(at_target & right) / played
+    bare_prompt = cells.level == 0
+    if played := count(bare_prompt & (right | wrong)):
+        metrics["success_level0"] = count(bare_prompt & right) / played
     statistics, frontier = curriculum.state.statistics, curriculum.frontier
-    tried = statistics.success[statistics.evidence[:, 0] > 0, 0]
-    metrics |= {"worst_known": tried.min()} if len(tried) else {}
+    if len(tried := statistics.success[statistics.evidence[:, 0] > 0, 0]):
+        metrics["worst_known"] = tried.min()
     if frontier is not None:
         metrics |= {"mean_frontier": frontier.sum() / len(frontier), "worst_frontier": frontier.max()}
         metrics["share_at_target"] = count(frontier == 0) / len(frontier)

@@ -50,9 +50,7 @@ from scout_rl.rules.arrays import (
     copied,
     count_kept,
     diagonal,
-    each,
     largest,
-    last,
     namespace,
     order_of,
     over_blocks,
@@ -62,7 +60,6 @@ from scout_rl.rules.arrays import (
     running_max,
     search,
     segment_sum,
-    together,
     with_information,
 )
 from scout_rl.rules.cells import Array, Outcomes
@@ -164,22 +161,23 @@ class Ability(Rule):
 
     def _levels(self, own: Array, variance: Array, shared: Array) -> tuple[Array, Array]:
         """Per context: the distribution over levels, and its weight among the contexts."""
-        xp = namespace(own)
-        columns = _rising(_moderated(shared, own, variance))
-        beyond = xp.zeros(columns[0].shape, own.dtype)
-        chance = together([beyond, *columns, beyond + 1.0])  # of all levels, and of what is beyond both ends
-        harder, M, easier = chance[:-2], chance[1:-1], chance[2:]
-        learned = each(lambda m: m * (1 - m) * (1 - m), M)
-        t = each(lambda h, m: _power(h / (m + GUARD), 2), harder, M)
-        slopes, passed = list(each(lambda e, h: e - h, easier, harder)), 0.0
-        for level in range(len(slopes) - 1, -1, -1):
-            slopes[level] = passed + slopes[level]
-            passed = t[level] * slopes[level]
-        worth = each(lambda t, m, slope: (1 - t) * (m + self.step * slope), t, learned, together(slopes))
-        u = each(lambda w: _power(w, self.focus), worth)
-        share = 1 / _total(u)
-        q = each(lambda u: u * share, u)
-        return last(q), _total(each(lambda q, m: q * m, q, learned)) * (1 - M[0])
+        xp, L = namespace(own), own.shape[-1] - 1
+        M = _rising(_moderated(shared, own, variance))
+        missed = [1 - m for m in M]
+        learned = [m * n * n for m, n in zip(M, missed, strict=True)]
+        u: list[Any] = [None] * (L + 1)
+        passed: Any = 0.0
+        for level in range(L, 0, -1):
+            ratio = M[level - 1] / (M[level] + GUARD)
+            t = ratio * ratio
+            slope = passed + ((M[level + 1] if level < L else 1.0) - M[level - 1])
+            u[level] = _power((1 - t) * (learned[level] + self.step * slope), self.focus)
+            passed = t * slope
+        u[0] = _power(learned[0] + self.step * (passed + M[1]), self.focus)
+        total = 1 / sum(u[1:], u[0])
+        q = [weight * total for weight in u]
+        weight = sum((a * b for a, b in zip(q, learned, strict=True)), xp.zeros_like(total)) * missed[0]
+        return xp.stack(q, axis=-1), weight
 
     # -- the filter ------------------------------------------------------------------------------------------------
 
@@ -312,11 +310,6 @@ def _power(u: Array, focus: float) -> Array:
     return power
 
 
-def _total(levels: Array) -> Array:
-    """The sum over the first axis, in order: with a single context NumPy's own adds in another order."""
-    return sum(levels[1:], levels[0])
-
-
 def _blocks(outcomes: Outcomes, n: int, n_levels: int, runs: int, dtype: Any) -> tuple[Array, ...]:
     """What `_block` takes of every block: its number of outcomes per run, and columns of its outcomes by context.
 
@@ -370,12 +363,10 @@ def _rising(cells: Array) -> list[Array]:
 def _frontier(own: Array, level: Array, shared: Array) -> tuple[Array, Array]:
     """The new frontier, and its move: to the hardest level of a fair chance, or the hardest that is not lost."""
     xp = namespace(own)
-    logits = together(_rising(shared[..., None, :] + own)[:-1])
-
-    def below(bound: float) -> Array:
-        return _total(each(lambda z: cast(z < bound, level.dtype), logits))
-
-    new = xp.minimum(xp.maximum(level, below(LOST)), below(FAIR))
+    logits = _rising(shared[..., None, :] + own)[:-1]
+    fair = sum((z < FAIR for z in logits), xp.zeros_like(level))
+    kept = sum((z < LOST for z in logits), xp.zeros_like(level))
+    new = cast(xp.minimum(xp.maximum(level, kept), fair), level.dtype)
     return new, xp.sign(new - level)
 
 

@@ -107,28 +107,6 @@ def over_blocks(body: Callable[[Any, Any], Any], carry: Any, blocks: tuple[Array
     return jax.lax.scan(lambda carry, block: (body(carry, block), None), carry, blocks)[0]
 
 
-def together(columns: list[Array]) -> Any:
-    """Columns of one shape as one array, first axis first: few calls. On JAX the list, of which it makes one kernel."""
-    xp = namespace(columns[0])
-    if xp is np:
-        return np.array(columns)  # in a fraction of the time of `stack`
-    return columns if is_jax(columns[0]) else xp.stack(columns)
-
-
-def each(function: Callable[..., Array], *columns: Any) -> Any:
-    """``function`` of what `together` gave, column by column where it is a list."""
-    if isinstance(columns[0], list):
-        return [function(*column) for column in zip(*columns, strict=True)]
-    return function(*columns)
-
-
-def last(columns: Any) -> Array:
-    """What `together` gave as one array, with its columns as the last axis."""
-    if isinstance(columns, np.ndarray):
-        return columns.transpose(*range(1, columns.ndim), 0).copy()
-    return namespace(columns[0]).stack(list(columns), axis=-1)
-
-
 def running_max(array: Array) -> Array:
     """Return the largest value so far along the last axis."""
     xp = namespace(array)
