@@ -76,6 +76,24 @@ def test_seeds_alone_need_no_name(tmp_path):
     assert {c.label: c.seeds for c in block.conditions} == {"scout": [0, 1]}
 
 
+@pytest.mark.parametrize("end", ["-{}", "_{}", "-s{}", "_seed{}"])
+def test_seeds_at_the_end_of_folders_are_seeds(tmp_path, end):
+    for seed in (0, 1):
+        loop(tmp_path / f"ppo{end.format(seed)}", 1.0, seed=seed)
+        loop(tmp_path / f"sac{end.format(seed)}", 1.0, seed=seed, rule=rules.Target())
+    (block,) = group(with_names([summarise(load(path)) for path in find([tmp_path])]))
+    assert {c.label: c.seeds for c in block.conditions} == {"ppo": [0, 1], "sac": [0, 1]}
+
+
+def test_numbers_that_are_no_seeds_stay_in_the_name(tmp_path):
+    """Two variants with the default seed, one run alone, and one beside a folder of its stem."""
+    names = ("rate-1", "rate-2", "other-0", "ppo", "ppo-0")
+    for name in names:
+        loop(tmp_path / name, 1.0)
+    (block,) = group(with_names([summarise(load(path)) for path in find([tmp_path])]))
+    assert {c.label: c.seeds for c in block.conditions} == {name: [0] for name in names}
+
+
 def test_the_same_name_and_seed_twice_is_refused(tmp_path, capsys):
     loop(tmp_path / "a", 1.0, name="mine")
     loop(tmp_path / "b", 1.0, name="mine")

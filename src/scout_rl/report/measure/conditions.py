@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -276,16 +276,27 @@ def with_names(runs: Sequence[Summary]) -> list[Summary]:
     """The same runs; those from a ``log_dir`` get a name and a seed that distinguish them.
 
     A ``log_dir`` without a name is named after its folder, relative to the common parent. If the last folder is a
-    number, that is the seed and not part of the name: ``ppo/0`` and ``ppo/1`` are two seeds of ``ppo``.
+    number, that is the seed and not part of the name: ``ppo/0`` and ``ppo/1`` are two seeds of ``ppo``. So are
+    ``ppo-0`` and ``ppo-1``, where the curricula have these seeds.
     """
-    folders = {run.about.name: Path(os.path.abspath(run.about.name)) for run in runs if run.about.kind == "log_dir"}
+    own = [run.about for run in runs if run.about.kind == "log_dir"]
+    folders = {about.name: Path(os.path.abspath(about.name)) for about in own}
     root = os.path.commonpath(folders.values()) if folders else ""
-    return [_with_name(run, folders[run.about.name], root) if run.about.name in folders else run for run in runs]
+    stems = Counter(stem for about in own if (stem := _stem(folders[about.name], about.seed)))
+    return [_with_name(run, folders[run.about.name], root, stems) if run.about.name in folders else run for run in runs]
 
 
-def _with_name(run: Summary, folder: Path, root: str) -> Summary:
-    below = _without_seed(folder).relative_to(root) if str(folder) != root else Path()
+def _with_name(run: Summary, folder: Path, root: str, stems: Counter[Path]) -> Summary:
     about = run.about
+    stem = _stem(folder, about.seed)
+    condition = stem if stem and stems[stem] > 1 else _without_seed(folder)
+    below = condition.relative_to(root) if str(folder) != root else Path()
     name = about.config.get("name") or below.as_posix().removeprefix(".")
     seed = int(folder.name) if folder.name.isdecimal() else about.seed
     return replace(run, about=replace(about, seed=seed, config={**about.config, "name": name, "seed": seed}))
+
+
+def _stem(folder: Path, seed: int) -> Path | None:
+    """The folder without the run's seed at its end: ``ppo`` of ``ppo-3``, ``ppo_3``, ``ppo-s3`` and ``ppo_seed3``."""
+    match = re.fullmatch(r"(.+)[-_](?:s|seed)?(\d+)", folder.name)
+    return folder.with_name(match[1]) if match and int(match[2]) == seed else None
