@@ -63,7 +63,7 @@ def wanted():
         return None
 
 def hold(event, given):
-    if event == "open" and given[1] == "a" and str(given[0]).endswith("timing.jsonl"):
+    if event == "open" and given[2] & os.O_APPEND and str(given[0]).endswith("timing.jsonl"):
         path, mark = pathlib.Path(given[0]), folder / f"{{os.getpid()}}.held"
         closed = path.read_bytes().count(b"\\n") if path.exists() else 0
         while wanted() in (f"{{path.parts[-3]}} {{closed}}", f"any {{closed}}"):

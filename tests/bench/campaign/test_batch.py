@@ -136,7 +136,7 @@ def test_a_run_that_fails_leaves_the_batch_and_the_others_go_on(together, tmp_pa
     def append(table, *rows):
         if table.path.parent.name == "scout" and rows[0]["window"] == 1:
             raise OSError(28, "No space left on device")
-        whole(table, *rows)
+        return whole(table, *rows)
 
     monkeypatch.setattr(records.JsonLines, "append", append)
     batch.train(members(tmp_path), until=3)
