@@ -37,7 +37,7 @@ def check(curriculum: Curriculum, cells: Cells, success: ArrayLike, signal: Arra
     outcome = _binary(success)
     if outcome.shape != context.shape:
         raise Refusal(f"success has shape {outcome.shape}, but there are {len(context)} cells")
-    return Outcomes(context, level, outcome, _signal(curriculum, signal, context.shape), ~np.zeros(len(context), bool))
+    return Outcomes(context, level, outcome, _signal(curriculum, signal, context.shape), np.ones(len(context), bool))
 
 
 def evaluation(window: int, outcomes: ArrayLike, group: Sequence[object] | None) -> dict[str, Any]:
