@@ -1,16 +1,16 @@
 """What a curriculum costs in a PPO training of Brax: trainings with it and one with Brax's own autoreset, in turns.
 
     make brax
-    .venv-brax/bin/python -m benchmarks.brax_overhead --task ant --envs 4096 --contexts 1000 --window 0 4096
+    .venv-brax/bin/python -m benchmarks.brax_overhead --task ant --envs 4096 --contexts 1000 --window 0 1024
 
 All trainings run in one process, one per ``--window`` and one without a curriculum. Their first two
 epochs compile, side by side, and are left out. Then they take turns epoch by epoch, so that all meet the same machine.
 Every round gives one ratio per window: time with the curriculum / time without.
 
 ``--task pendulum`` is examples/brax_pendulum.py, whose environment and networks cost next to nothing: the worst case.
-``ant`` and ``halfcheetah`` are Brax's own, with the batch sizes of its training notebook for ant and episodes of 200
-steps, on ``--backend`` mjx, generalized, spring or positional. A context is a perturbed start there, and an easier
-level starts with more speed forward.
+``ant``, ``halfcheetah`` and ``humanoid`` are Brax's own, with the batch sizes of its training notebook for ant and
+episodes of 200 steps, on ``--backend`` mjx, generalized, spring or positional. A context is a perturbed start there,
+and an easier level starts with more speed forward.
 
 Brax 0.14.2 fails on JAX 0.10 and later. Here it runs on them: see `with_removed_names_of_jax`.
 """
@@ -114,7 +114,7 @@ def pendulum(contexts: int, backend: str):
 
 
 def runner(task: str, contexts: int, backend: str):
-    """Ant or half-cheetah: perturbed starts, easier ones with more speed; success is to run at 4 metres per second."""
+    """Perturbed starts, easier ones with more speed; success is to run at 4 metres per second."""
     import jax
     import jax.numpy as jnp
     from brax import envs
@@ -127,8 +127,8 @@ def runner(task: str, contexts: int, backend: str):
         simulator = state.pipeline_state
         speed = simulator.qd.at[0].add(level.astype(simulator.qd.dtype))
         simulator = env.pipeline_init(simulator.q, speed)
-        observe = functools.partial(env._get_obs, simulator)
-        return state.replace(pipeline_state=simulator, obs=observe())
+        action = [jnp.zeros(env.action_size)] if task == "humanoid" else []
+        return state.replace(pipeline_state=simulator, obs=env._get_obs(simulator, *action))
 
     keys, levels = jax.random.split(jax.random.PRNGKey(0), contexts), jnp.arange(LEVELS)
     ladder = jax.jit(jax.vmap(jax.vmap(start, (None, 0)), (0, None)))(keys, levels)
@@ -171,12 +171,12 @@ def interval(ratios: np.ndarray) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--task", choices=("pendulum", "ant", "halfcheetah"), default="pendulum")
+    parser.add_argument("--task", choices=("pendulum", "ant", "halfcheetah", "humanoid"), default="pendulum")
     parser.add_argument("--backend", choices=("mjx", "generalized", "spring", "positional"), default="mjx")
     parser.add_argument("--rule", default="ability")
     parser.add_argument("--envs", type=int, default=4096)
     parser.add_argument("--contexts", type=int, default=1000)
-    text = "outcomes per window, one training for each; 0: a quarter of the environments"
+    text = "outcomes per window, one training for each; 0: one per environment"
     parser.add_argument("--window", type=int, nargs="+", default=[0], help=text)
     parser.add_argument("--iterations", type=int, default=4, help="PPO iterations per epoch")
     parser.add_argument("--rounds", type=int, default=9, help="epochs of each that count")
@@ -198,7 +198,7 @@ def main() -> None:
     jax.block_until_ready(ladder)
     print(f"{args.task}: ladder of {args.contexts} contexts made in {time.perf_counter() - begin:.1f} s", flush=True)
     curricula = {n: BraxCurriculum(rules.make(args.rule), ladder, success, window=n) for n in args.window}
-    wraps = {"without": wrap} | {f"window {n or args.envs // 4}": c.wrap for n, c in curricula.items()}
+    wraps = {"without": wrap} | {f"window {n or args.envs}": c.wrap for n, c in curricula.items()}
     epochs = args.rounds + LEFT_OUT
     trainings = {name: training(env, w, options, args.envs, args.iterations, epochs) for name, w in wraps.items()}
     seconds = {name: column[LEFT_OUT:] / args.iterations for name, column in epochs_in_turns(trainings, epochs).items()}

@@ -241,7 +241,62 @@ def test_the_state_travels_through_a_scan_that_gives_its_carry_away():
     assert int(curriculum.state.rule.statistics.window) == int(device.rule.statistics.window) > 8
     for mine, theirs in zip(jax.tree.leaves(curriculum.state.rule), jax.tree.leaves(device.rule), strict=True):
         np.testing.assert_array_equal(mine, np.asarray(theirs))
-    assert int(device.lost) == 0
+
+
+def epochs(curriculum, each):
+    """As Brax's PPO: epochs of 40 steps that give their state away, on an axis of devices; ``each()`` follows each."""
+    env = curriculum.wrap(Walk(), LIMIT, 1)
+
+    def epoch(state, key):
+        def step(state, key):
+            return env.step(state, jax.random.uniform(key, (ENVS, 1), maxval=3.0)), None
+
+        return jax.lax.scan(step, state, jax.random.split(key, 40))[0]
+
+    state = jax.pmap(env.reset, axis_name="i")(keys()[None])
+    epoch = jax.pmap(epoch, axis_name="i", donate_argnums=0)
+    for number in range(4):
+        state = epoch(state, jax.random.PRNGKey(number)[None])
+        device = state.info[INFO].cells
+        assert int(curriculum.state.rule.statistics.window) == int(device.rule.statistics.window[0])
+        np.testing.assert_array_equal(curriculum.state.place, np.asarray(device.place[0]), "it is the end of the epoch")
+        each()
+    return env, state
+
+
+def test_every_epoch_hands_its_windows_over_whenever_they_are_drained(tmp_path):
+    log_less = make(seed=5)
+    epochs(log_less, lambda: None)
+    assert not log_less._waiting, "nobody can drain them"
+
+    def trained(name, each, **options):
+        curriculum = make(seed=5, log_dir=tmp_path / name, name="walk", **options)
+        epochs(curriculum, lambda: each(curriculum))
+        return curriculum
+
+    often = trained("often", lambda curriculum: curriculum.drain())
+    late = trained("late", lambda curriculum: None)
+    assert len(late._waiting) == 1, "one log holds them all"
+    small = trained("small", lambda curriculum: None, log=12)
+    assert 1 < len(small._waiting) <= 4
+    assert often.drain().windows == int(late.state.rule.statistics.window) > 20
+    assert often.drain().digest == late.drain().digest == small.drain().digest
+    assert int(late.state.drained) == late.drain().windows
+
+
+def test_an_epoch_of_more_windows_than_the_log_holds_ends_the_records(tmp_path):
+    curriculum = make(seed=5, log_dir=tmp_path, log=3)
+    epochs(curriculum, lambda: None)
+    with pytest.warns(UserWarning, match=r"the records end at window 0: \d+ windows have closed since.* larger log="):
+        assert curriculum.drain().windows == 0
+
+
+def test_nothing_is_called_on_the_host_from_within_a_step():
+    curriculum = make()
+    env = curriculum.wrap(Walk(), LIMIT, 1)
+    state = jax.jit(env.reset)(keys())
+    assert "callback" not in str(jax.make_jaxpr(env.step)(state, jnp.zeros((ENVS, 1))))
+    assert "callback" in str(jax.make_jaxpr(env.reset)(keys())), "the word is the one that JAX prints"
 
 
 def test_a_reset_of_all_environments_forgets_no_closed_window(run):

@@ -36,10 +36,11 @@ class BraxCurriculum(HostCopy):
     """The curriculum of one training; `wrap` is its ``wrap_env_fn``.
 
     ``success`` is a key of ``state.metrics`` or ``state.info``, or a function of the batched state. An episode succeeds
-    if any of its steps does, also one that ``action_repeat`` repeats. ``window`` outcomes close a window; 0: a quarter
-    of the environments, more where episodes have at most 24 calls. ``oracle_group`` is one label per context, for rules
-    that use them. ``library_wrap`` is the function whose autoreset is replaced: Brax's own, or Playground's
-    ``wrap_for_brax_training``. Entries of ``info`` that ``keep`` names go on over a restart.
+    if any of its steps does, also one that ``action_repeat`` repeats. ``window`` outcomes close a window; 0: one per
+    environment. ``log`` closed windows of one epoch of the trainer can be recorded; 0: a million outcomes.
+    ``oracle_group`` is one label per context, for rules that use them. ``library_wrap`` is the function whose autoreset
+    is replaced: Brax's own, or Playground's ``wrap_for_brax_training``. Entries of ``info`` that ``keep`` names go on
+    over a restart.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class BraxCurriculum(HostCopy):
         *,
         seed: int = 0,
         window: int = 0,
+        log: int = 0,
         log_dir: str | os.PathLike[str] | None = None,
         name: str | None = None,
         oracle_group: ArrayLike | None = None,
@@ -59,7 +61,7 @@ class BraxCurriculum(HostCopy):
         shape = np.shape(ladder.done)
         require(len(shape) == 2, f"the ladder's done has shape {shape}, but must have [contexts, levels]")
         about: dict[str, Any] = {"log_dir": log_dir, "name": name, "oracle_group": oracle_group}
-        super().__init__(rule, *shape, seed=seed, window=window, **about)
+        super().__init__(rule, *shape, seed=seed, window=window, log=log, **about)
         self.ladder = jax.tree.map(jnp.asarray, ladder)
         self.success, self.keep, self._library_wrap = success, keep, library_wrap
         self.training: TrainingEnv | None = None

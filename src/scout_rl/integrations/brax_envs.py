@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scout_rl.files.extras import naming_extras
-from scout_rl.integrations.device import State
 from scout_rl.rules.cells import Array, Cells
 from scout_rl.rules.rule import require
 
@@ -16,6 +15,8 @@ if TYPE_CHECKING:
 with naming_extras("scout_rl.integrations.brax", "brax"):
     import jax
     import jax.numpy as jnp
+
+    from scout_rl.integrations.device.host_copy import Carried, HostCopy
 
 INFO, METRIC = "scout", "scout_success"
 """The wrapper's entry in ``state.info``; the metric of evaluation: 1 at the step where an episode first succeeds."""
@@ -27,14 +28,6 @@ AFTER_THE_LAST = ("truncation", "episode_done")
 """Entries of ``info`` that the episode wrapper sets after the last repetition; before that they are an older step's."""
 DEVICES = "i"
 """Brax's name for the axis of devices; only its training has it."""
-
-
-class _Carried(NamedTuple):
-    """The wrapper's part of ``state.info``."""
-
-    cells: State | Cells
-    succeeded: Array
-    """``[environments]``: whether the episode has succeeded so far."""
 
 
 class LadderEnv:
@@ -51,12 +44,12 @@ class LadderEnv:
         self._check_devices()
         nobody, cells = jnp.zeros(len(rng), bool), self._first(len(rng))
         state = self._placed(self._informed(self.env.reset(rng), ~nobody, cells), ~nobody, cells)
-        return self._with(state, _Carried(cells, nobody), nobody)
+        return self._with(state, cells, nobody, nobody)
 
     def step(self, state: Any, action: Array) -> Any:
         """Who is done gets the next start. Its ``info`` follows one step later: a trainer reads that of the last."""
         self._check_devices()
-        cells, before = state.info[INFO]
+        cells, before = state.info[INFO].cells, state.info[INFO].succeeded
         state, nobody = self._informed(state, state.done > 0, cells), jnp.zeros_like(before)
         repeated = {REPEATED: nobody} if self.repeats else {}
         info = {**state.info, **repeated}
@@ -64,7 +57,7 @@ class LadderEnv:
         before_last = state.info.pop(REPEATED, nobody)
         done, succeeded = state.done > 0, before | before_last | self.curriculum.succeeded(state)
         cells = self._next(cells, done, succeeded)
-        return self._with(self._placed(state, done, cells), _Carried(cells, succeeded & ~done), succeeded & ~before)
+        return self._with(self._placed(state, done, cells), cells, succeeded & ~done, succeeded & ~before)
 
     def _placed(self, state: Any, where: Array, cells: Any) -> Any:
         """Simulator and observation at the start of the cells."""
@@ -81,13 +74,18 @@ class LadderEnv:
             info["steps"] = jnp.where(where, 0, info["steps"])
         return state.replace(info=info, metrics={name: m for name, m in state.metrics.items() if name != METRIC})
 
-    def _with(self, state: Any, carried: _Carried, first_success: Array) -> Any:
+    def _with(self, state: Any, cells: Any, succeeded: Array, first_success: Array) -> Any:
         metrics = {**state.metrics, METRIC: first_success.astype(jnp.float32)}
-        return state.replace(info={**state.info, INFO: carried}, metrics=metrics)
+        return state.replace(info={**state.info, INFO: Carried(cells, succeeded, self._owner)}, metrics=metrics)
 
     def _check_devices(self) -> None:
         advice = "make another curriculum, which can load this one's save"
         require(_devices() is None, f"evaluation's environment is trained on, after a training that failed: {advice}")
+
+    @property
+    def _owner(self) -> HostCopy | None:
+        """Who sees the cells when the trainer returns them."""
+        return None
 
     def _first(self, n: int) -> Any:
         return Cells(jnp.arange(n) % self.curriculum.n_contexts, jnp.zeros(n, int))
@@ -98,6 +96,10 @@ class LadderEnv:
 
 class TrainingEnv(LadderEnv):
     """The curriculum chooses the cells and takes the outcomes."""
+
+    @property
+    def _owner(self) -> HostCopy | None:
+        return self.curriculum
 
     def _check_devices(self) -> None:
         devices = _devices() or 1

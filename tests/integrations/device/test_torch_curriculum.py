@@ -150,11 +150,11 @@ def test_by_default_windows_keep_up_where_episodes_last_an_eighth_of_the_limit(e
     assert ended - counted < 2 * max(window, environments), "no backlog"
 
 
-@pytest.mark.parametrize("environments", [30, 64, 1000, 4096])
-def test_the_default_window_is_a_quarter_of_the_environments_but_for_short_limits(environments):
-    for longest, share in ((1000, 4), (40, 4), (33, 4), (16, 2), (5, 1)):
-        made = TorchCurriculum(rules.Random(), 5, 3, environments=environments, longest=longest, device="cpu")
-        assert made.episodes.window == max(16, environments // share)
+@pytest.mark.parametrize(("environments", "window"), [(4, 16), (30, 30), (4096, 4096)])
+def test_the_default_window_has_one_outcome_per_environment(environments, window):
+    made = TorchCurriculum(rules.Random(), 5, 3, environments=environments, longest=80, device="cpu")
+    assert made.episodes.window == window
+    assert made.close_every == 10
 
 
 def test_episodes_that_did_not_count_are_named_once():

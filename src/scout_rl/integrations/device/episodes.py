@@ -34,14 +34,11 @@ class Episodes:
     longest: int
     """Calls that an episode lasts at most: the simulator's time limit."""
     window: int = 0
-    """Outcomes per window; 0: a quarter of the environments, at least 16.
-
-    With a ``longest`` of 24 or less: as many as end in a call where episodes last an eighth of it.
-    """
+    """Outcomes per window; 0: one per environment, at least 16."""
     queue: int = 0
     """Episodes that are remembered; 0: 8 per environment, at least four windows."""
     log: int = 64
-    """Closed windows that are kept until they are drained; if more close before, the records end there."""
+    """Closed windows that are kept for `drain`; if more close between two drains, the records end at the first."""
     oracle_group: ArrayLike | None = None
     """One label per context, for rules that use them."""
     one_cell: bool = dataclasses.field(init=False)
@@ -53,9 +50,7 @@ class Episodes:
             object.__setattr__(self, name, whole_number(getattr(self, name), name))
         for name in ("environments", "longest", "log"):
             require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}, but must be at least 1")
-        eighth = -(-self.longest // 8)
-        enough = -(-self.environments // eighth) if eighth < 4 else self.environments // 4
-        window = self.window or max(16, enough)
+        window = self.window or max(16, self.environments)
         queue = self.queue or max(8 * self.environments, 4 * window)
         require(window >= 1, f"window is {window}, but a window has at least one outcome")
         require(queue >= window, f"queue is {queue}, but must hold a window of {window} outcomes")
@@ -90,8 +85,7 @@ class Episodes:
             dealt=np.int32(n),
             decks=zero,
             log=outcomes(self.log, self.window),
-            logged=zero,
-            lost=zero,
+            drained=zero,
             key=None,
         )
 
@@ -102,19 +96,16 @@ class Episodes:
         success: Array,
         signal: Array | None,
         uniform: Callable[[State], Array],
-        logged: Callable[[State], State] | None = None,
     ) -> State:
         """One call. ``uniform(state)`` gives a random number in [0, 1) per environment.
 
-        ``logged(state)`` follows where windows are in the log. What most calls do not need is behind one condition: on
-        a GPU each one waits for the device.
+        What most calls do not need is behind one condition: on a GPU each one waits for the device.
         """
         xp, state = namespace(state.age), self.taken(state, done, success, signal)
         ended = xp.cumsum(done, 0, dtype=xp.int32)
 
         def due(state: State) -> State:
-            state = self._dealt(self.closed(state), done, ended, uniform)
-            return state if logged is None else apply_if(state.logged > 0, logged, state)
+            return self._dealt(self.closed(state), done, ended, uniform)
 
         is_due = self._ready(state) | self._used_up(state, ended)
         return self._assigned(apply_if(is_due, due, state), done & ~is_due, xp.where(is_due, 0, ended))
@@ -147,9 +138,8 @@ class Episodes:
             *(None if c is None else xp.concatenate([c[size:], xp.zeros_like(c[:size])]) for c in state.queue)
         )
         rule = self.rule.update(state.rule, self.outcomes(window))
-        # A row past the log is dropped: the windows that closed first stay.
-        log = Outcome(*(None if c is None else put(c, state.logged, w) for c, w in zip(state.log, window, strict=True)))
-        full = state.logged >= self.log
+        row = state.rule.statistics.window % self.log
+        log = Outcome(*(None if c is None else put(c, row, w) for c, w in zip(state.log, window, strict=True)))
         return state._replace(
             rule=rule,
             place=xp.where(state.place < self.queue, state.place - size, state.place),
@@ -158,8 +148,6 @@ class Episodes:
             total=self.cumulated(rule),
             dealt=xp.full_like(state.dealt, self.environments),
             log=log,
-            logged=xp.where(full, state.logged, state.logged + 1),
-            lost=xp.where(full, state.lost + 1, state.lost),
         )
 
     def dealt(self, state: State, done: Array, uniform: Callable[[State], Array]) -> State:

@@ -32,33 +32,34 @@ def check(episodes: Episodes, done: Any, success: Any, signal: Any) -> None:
     )
 
 
-def drained(episodes: Episodes, state: State, records: Curriculum) -> bool:
-    """Report the logged windows (NumPy arrays) to ``records``; return whether the log may be emptied.
+def drained(episodes: Episodes, state: State, records: Curriculum) -> int:
+    """Report the windows since the last drain (NumPy arrays) to ``records``; return how many have been drained now.
 
     The host computes the rule's state again from the same outcomes, in 64 bits: events and frontiers in the records are
-    those. After a loss the records stay as they are, a true beginning.
+    those. If more have closed than the log holds, the records stay as they are, a true beginning.
     """
     about = [(c.rule, c.n_contexts, c.n_levels, c.window) for c in (episodes, records)]
     if about[0] != about[1]:
         raise Refusal(f"records is {records!r} with windows of {records.window}, but this curriculum has {about[0]}")
     groups: list[Any] = [getattr(rule_state, "group", None) for rule_state in (state.rule, records.state)]
     require(np.array_equal(*groups), "records has other groups than this curriculum: give both one oracle_group")
-    logged, lost = int(state.logged), int(state.lost)
-    first = int(state.rule.statistics.window) - lost - logged
-    if records.windows != first and not (lost and records.windows == first + logged):
+    first, closed = int(state.drained), int(state.rule.statistics.window)
+    if records.windows != first:
         raise Refusal(
-            f"records has {records.windows} windows, and the log begins at window {first}: restore both together"
+            f"records has {records.windows} windows, and {first} have been drained: restore records and state together"
         )
-    for row in range(records.windows - first, logged):
+    if closed - first > episodes.log:
+        _warn(
+            f"the records end at window {first}: {closed - first} windows have closed since, and the log holds "
+            f"{episodes.log}; drain more often, or give a larger log="
+        )
+        return first
+    for window in range(first, closed):
+        row = window % episodes.log
         outcomes = episodes.outcomes(Outcome(*(None if column is None else column[row] for column in state.log)))
         signal = outcomes.signal if state.log.signal is not None else None
         records.report(Cells(outcomes.context, outcomes.level), outcomes.success, signal)
-    if lost:
-        _warn(
-            f"the records end at window {records.windows}: {lost} windows closed while the log of {episodes.log} was "
-            "full; drain more often, or give a larger log="
-        )
-    return not lost
+    return closed
 
 
 def warn_uncounted(state: State) -> None:

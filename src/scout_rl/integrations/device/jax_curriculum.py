@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 from scout_rl.curriculum import Curriculum
@@ -38,31 +37,20 @@ class JaxCurriculum(Episodes):
         state: State = jax.tree.map(jnp.asarray, self.blank())._replace(key=data)
         return self.dealt(state, jnp.ones(self.environments, bool), self._uniform)
 
-    def step(
-        self,
-        state: State,
-        done: Array,
-        success: Array,
-        signal: Array | None = None,
-        *,
-        logged: Callable[[State], State] | None = None,
-    ) -> State:
+    def step(self, state: State, done: Array, success: Array, signal: Array | None = None) -> State:
         """Take the outcomes of the environments that are ``done``, and give them their next cells.
 
-        ``done``, ``success`` and ``signal`` are ``[environments]``, of any number type. ``logged`` is applied to the
-        new state where windows wait in its log, and may empty it.
+        ``done``, ``success`` and ``signal`` are ``[environments]``, of any number type.
         """
         host.check(self, done, success, signal)
-        return self.advanced(state, jnp.asarray(done) > 0, jnp.asarray(success) > 0, signal, self._uniform, logged)
+        return self.advanced(state, jnp.asarray(done) > 0, jnp.asarray(success) > 0, signal, self._uniform)
 
     def drain(self, state: State, records: Curriculum) -> State:
         """Hand the closed windows to a host curriculum, which writes its records; call it outside of ``jit``."""
         fetched = jax.device_get(state)
         host.warn_uncounted(fetched)
-        state = state._replace(named=jnp.copy(state.uncounted))  # a copy: states are donated
-        if not host.drained(self, fetched, records):
-            return state
-        return state._replace(logged=jnp.zeros_like(state.logged))
+        windows = jnp.asarray(host.drained(self, fetched, records), state.drained.dtype)
+        return state._replace(named=jnp.copy(state.uncounted), drained=windows)  # a copy: states are donated
 
     def state_dict(self, state: State) -> dict[str, Any]:
         """The state as plain NumPy arrays and JSON values; `scout_rl.curriculum.snapshot.save` writes it."""

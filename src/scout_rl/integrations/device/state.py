@@ -45,10 +45,8 @@ class State(NamedTuple):
     decks: Array
     """Decks so far: the number of the next random draw."""
     log: Outcome
-    """Closed windows that were not drained yet."""
-    logged: Array
-    """How many."""
-    lost: Array
-    """Windows that closed while the log was full."""
+    """The windows that closed last: window w is in row ``w % log``."""
+    drained: Array
+    """Windows that were handed over to records."""
     key: Array | None
     """JAX: the data of the random key; torch keeps a generator."""

@@ -36,7 +36,7 @@ class TorchCurriculum:
     Whether a window is complete is known on the device alone. So the pass that closes one is computed every
     ``close_every`` calls, and takes effect where its episodes have all ended. It is the expensive part: about a
     thousand small kernels. With both defaults, windows keep up while episodes last an eighth of ``longest`` or more:
-    every ``longest / 32`` calls, at least one. Larger windows close less often, and one of fewer outcomes than end in a
+    every ``longest / 8`` calls, at least one. Smaller windows close more often, and one of fewer outcomes than end in a
     call cannot keep up. `drain` warns where episodes went uncounted.
     """
 
@@ -101,8 +101,8 @@ class TorchCurriculum:
         fetched = self._arrays(self.state)
         host.warn_uncounted(fetched)
         self.state = self.state._replace(named=self.state.uncounted)
-        if host.drained(self.episodes, fetched, records):
-            self.state = self.state._replace(logged=torch.zeros_like(self.state.logged))
+        windows = host.drained(self.episodes, fetched, records)
+        self.state = self.state._replace(drained=torch.full_like(self.state.drained, windows))
 
     def state_dict(self) -> dict[str, Any]:
         """The state as plain NumPy arrays and JSON values; `scout_rl.curriculum.snapshot.save` writes it."""
