@@ -45,7 +45,7 @@ def draw(rows: list[dict], title: str, unit: float, label: str, path: Path) -> N
             at, success = zip(*row["curve"], strict=True)
             axes.plot([x / unit for x in at], success, color=colour, label=words if i == 0 else None, linewidth=1.5)
     axes.set(xlabel=label, ylabel="success from the target start", ylim=(-0.03, 1.03), title=title)
-    axes.legend(loc="center left", frameon=False)
+    axes.legend(loc="best", frameon=False)
     figure.savefig(path, dpi=110)
 
 

@@ -192,8 +192,23 @@ def test_the_sign_flip_test_at_its_ends():
     assert s.sign_flip_test(np.zeros(6)) == 1
     assert s.sign_flip_test(np.array([])) == 1
     assert s.sign_flip_test(np.full(30, -0.3)) == pytest.approx(2 / 2**30)
-    with pytest.raises(ValueError, match="at most 40"):
-        s.sign_flip_test(np.ones(41))
+    assert s.sign_flip_test(np.full(60, 0.3)) == pytest.approx(2 / 2**60)
+    assert s.sign_flip_test(np.array([1.0, -1.0] * 30)) == 1
+
+
+def test_zeros_change_nothing_in_a_sign_flip_test():
+    values = np.random.default_rng(3).normal(0.4, 1, 9)
+    assert s.sign_flip_test(np.concatenate([values, np.zeros(80)])) == s.sign_flip_test(values)
+
+
+@pytest.mark.parametrize("n", [3, 20, 40])
+def test_many_differences_are_tested_on_a_grid_as_few_are_exactly(n, monkeypatch):
+    """Also where many sums are equal, as with windows to solve."""
+    for values in (np.random.default_rng(n).normal(0.2, 1, n), np.random.default_rng(n).choice([-1.0, 1, 2], n)):
+        exact = s.sign_flip_test(values)
+        monkeypatch.setattr(s, "MOST_FLIPS", 0)
+        assert s.sign_flip_test(values) == pytest.approx(exact, rel=2e-3)
+        monkeypatch.undo()
 
 
 def test_the_mean_interval_is_students():

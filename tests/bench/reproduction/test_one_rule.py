@@ -47,10 +47,10 @@ def test_the_words_come_from_the_interval(low, high, word):
 
 
 def test_rivals_are_pooled_over_settings_and_labels_are_not_tested():
-    rows = {
-        "a": [row("ability", [100] * 6), row("rfcl", [200] * 6), row("group-frontier", [50] * 6)],
-        "b": [row("ability", [100] * 6), row("rfcl", [400] * 6), row("anneal", [150] * 6, "x", dev=[1, 1, 1])],
-    }
+    rows = [
+        [row("ability", [100] * 6), row("rfcl", [200] * 6), row("group-frontier", [50] * 6)],
+        [row("ability", [100] * 6), row("rfcl", [400] * 6), row("anneal", [150] * 6, "x")],
+    ]
     ratios = pooled(rows)
     assert ratios["`rfcl`"] == pytest.approx([math.log(0.5)] * 6 + [math.log(0.25)] * 6)
     table = {line[0]: line[1:] for line in one_rule.pooled_table(rows).rows}

@@ -131,6 +131,20 @@ def test_the_table_by_hand(tmp_path):
     assert table.column("`ability` is") == ["–", "earlier"]
 
 
+def test_the_pooled_test_by_hand(tmp_path):
+    """Five ratios of a half and five of a third have one sign: 2 of 2**10 changes of sign are as far from 0."""
+    one = planted(tmp_path / "one", {"ability": [40] * 5, "rfcl": [80] * 5, "aced": [80] * 4}, setting="one")
+    two = planted(tmp_path / "two", {"ability": [40] * 5, "rfcl": [120] * 5, "group-frontier": [40] * 5}, setting="two")
+    lone = planted(tmp_path / "lone", {"rfcl": [20] * 5, "scout": [20] * 5}, setting="lone")
+    text = results.summary(screens([*one, *two, *lone]), tmp_path)
+    tested = text[text.index("**The test.**") :]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in tested.splitlines() if line.startswith("| `")]
+    assert rows == [
+        ["`group-frontier`", "5", "1.00", "0", "not tested: it sees the labels"],
+        ["`rfcl`", "10", f"{6**-0.5:.2f}", "10", f"{2 / 2**10:.2g}"],
+    ]
+
+
 def test_the_profile_by_hand(tmp_path):
     runs = planted(tmp_path, {"ability": [40, 40, 40, 40, 80], "rfcl": [80, 80, 80, 80, 2000]})
     fastest = 40 * 2 ** (1 / 5)

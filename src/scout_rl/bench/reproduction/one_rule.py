@@ -58,7 +58,7 @@ def write(records: Path, page: Path) -> None:
     put_into(page, "trials", trials_table(main))
     put_into(page, "one thing at a time", parts_table(main))
     put_into(page, "settings", settings_table(main))
-    put_into(page, "test", pooled_table(main))
+    put_into(page, "test", pooled_table([evaluated(part) for part in main.values()]))
     put_into(page, "other banks", settings_table({k: v for k, v in rows.items() if "@" in k}))
 
 
@@ -137,22 +137,21 @@ def settings_table(rows: Mapping[str, Sequence[Row]]) -> Table:
     return Table("Windows to solve", header, lines)
 
 
-def pooled(rows: Mapping[str, Sequence[Row]]) -> dict[str, list[float]]:
+def pooled(settings: Iterable[Sequence[Row]]) -> dict[str, list[float]]:
     """Log ratios over all settings and seeds, by rival; `anneal` is one rival whatever its length."""
     ratios: dict[str, list[float]] = defaultdict(list)
-    for part in rows.values():
-        kept = evaluated(part)
-        for ours in (row for row in kept if row.rule == OURS):
-            for row in kept:
+    for rows in settings:
+        for ours in (row for row in rows if row.rule == OURS):
+            for row in rows:
                 if row.rule != OURS:
                     name = f"`{SCHEDULED}` (best length)" if row.rule == SCHEDULED else row.label
                     ratios[name] += log_ratios(ours.scores, row.scores)
     return dict(ratios)
 
 
-def pooled_table(rows: Mapping[str, Sequence[Row]]) -> Table:
-    """One exact sign-flip test per rival, pooled over settings and seeds; Holm over those without labels."""
-    ratios = {name: values for name, values in pooled(rows).items() if values}
+def pooled_table(settings: Iterable[Sequence[Row]], fewest: int = 1) -> Table:
+    """One sign-flip test per rival of ``fewest`` pairs, over settings and seeds; Holm over those without labels."""
+    ratios = {name: values for name, values in pooled(settings).items() if len(values) >= fewest}
     tested = sorted(name for name in ratios if f"`{SEES_LABELS}`" not in name)
     adjusted = dict(zip(tested, holm([sign_flip_test(np.array(ratios[n])) for n in tested]), strict=True))
     lines = []

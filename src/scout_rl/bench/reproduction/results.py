@@ -44,6 +44,12 @@ Over the settings in which `{OURS}` and the rule have at least {FEWEST} seeds ea
 of all runs' worst-group AUC. *P({OURS} better)*: how likely a run of `{OURS}` has the larger area than a run of the
 rule in the same setting; 0.5 is a tie. Budgets are those of the screens below: a slow rule is cut off.
 """
+TEST = f"""
+**The test.** All comparisons below in which `{OURS}` has runs, whatever the number of seeds: the log ratio of windows
+to solve, `{OURS}` over the rule, by setting and seed. One sign-flip test per rule with at least {ENOUGH} pairs, then
+Holm's correction over the rules: [the test that was fixed](one-rule.md#the-test) before `{OURS}` was run on an
+evaluation seed. *`{OURS}` earlier*: in so many pairs. A pair in which neither solves counts for neither.
+"""
 PROFILE = """
 Each line: the share of a rule's runs whose worst group is solved within so many times the windows of the setting's
 fastest rule. Higher and further left is better; a line that stays below 1 has runs that are not solved.
@@ -153,7 +159,9 @@ def summary(shown_screens: Sequence[Screen], docs: Path) -> str:
         lines = profile([Screen(block) for block, _ in one_per_setting(scored)[0]])
         picture = results_figures.save(results_figures.profile(lines), docs, "results-profile")
         text += f"\n![Performance profile]({picture})\n{PROFILE}"
-    return text + (f"\nNot in the summary, with too few seeds: {', '.join(few)}.\n" if few else "")
+    text += f"\nNot in the summary, with too few seeds: {', '.join(few)}.\n" if few else ""
+    tested = one_rule.pooled_table([list(screen.rows.values()) for screen in ours], ENOUGH)
+    return text + (f"{TEST}\n{_compact(tested)}" if tested.rows else "")
 
 
 def _remark(screen: Screen) -> str:
