@@ -1,6 +1,6 @@
 """What a device curriculum adds to a step of our JAX MiniGrid: the same compiled loop with and without it, in turn.
 
-    python -m benchmarks.device_overhead [--environments 4096 --contexts 1000]
+    python -m benchmarks.device_overhead [--environments 4096 --contexts 1000 --window 1024]
 
 Random actions on DoorKey 8x8 with 100 steps; environments are out of step with each other. Five loops are measured in
 turns, round after round: a step without a curriculum (a finished environment starts again from its own cell); for

@@ -79,7 +79,7 @@ def train(updates, n=256, plain=False, device="cpu", seed=0, log_dir=None):
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        if update % 15 == 14:  # at most 60 windows have closed, and the log holds 64
+        if update % 15 == 14:
             curriculum.drain(records)  # SCOUT: records for the picture; this waits for the device
     curriculum.drain(records)
     return records, evaluate(policy, device)

@@ -37,10 +37,10 @@ class BraxCurriculum(HostCopy):
 
     ``success`` is a key of ``state.metrics`` or ``state.info``, or a function of the batched state. An episode succeeds
     if any of its steps does, also one that ``action_repeat`` repeats. ``window`` outcomes close a window; 0: one per
-    environment. ``log`` closed windows of one epoch of the trainer can be recorded; 0: a million outcomes.
-    ``oracle_group`` is one label per context, for rules that use them. ``library_wrap`` is the function whose autoreset
-    is replaced: Brax's own, or Playground's ``wrap_for_brax_training``. Entries of ``info`` that ``keep`` names go on
-    over a restart.
+    environment. ``log`` is how many windows an epoch may close and still be recorded; 0: as many as hold a million
+    outcomes. ``oracle_group`` is one label per context, for rules that use them. ``library_wrap`` is the function whose
+    autoreset is replaced: Brax's own, or Playground's ``wrap_for_brax_training``. Entries of ``info`` that ``keep``
+    names go on over a restart.
     """
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +84,7 @@ class LadderEnv:
         require(_devices() is None, f"evaluation's environment is trained on, after a training that failed: {advice}")
 
     @property
-    def _owner(self) -> HostCopy | None:
+    def _owner(self) -> weakref.ref[HostCopy] | None:
         """Who sees the cells when the trainer returns them."""
         return None
 
@@ -98,8 +99,8 @@ class TrainingEnv(LadderEnv):
     """The curriculum chooses the cells and takes the outcomes."""
 
     @property
-    def _owner(self) -> HostCopy | None:
-        return self.curriculum
+    def _owner(self) -> weakref.ref[HostCopy] | None:
+        return weakref.ref(self.curriculum)
 
     def _check_devices(self) -> None:
         devices = _devices() or 1

@@ -211,7 +211,7 @@ def test_wrong_calls_are_refused_before_anything_runs():
         ({"longest": 0}, "longest is 0"),
         ({"environments": 2.5}, "environments is 2.5"),
         ({"window": 50, "queue": 20}, "queue is 20, but must hold a window of 50"),
-        ({"log": 0}, "log is 0"),
+        ({"log": -1}, "log is -1"),
     ):
         with pytest.raises(ValueError, match=sentence):
             made(**sizes)
@@ -280,7 +280,7 @@ def test_windows_that_nobody_drained_are_named_and_the_records_stay_true(tmp_pat
     while int(state.rule.statistics.window) < 15:
         state, _ = play(curriculum, state, simulator, 1)
     for _ in range(2):
-        sentence = "the records end at window 9: 6 windows have closed since, and the log holds 5; drain more often"
+        sentence = "the records end at window 9: more windows closed between two drains than the log of 5 holds; drain"
         with pytest.warns(UserWarning, match=sentence):
             state = curriculum.drain(state, records)
     assert len(read_records(tmp_path).windows) == records.windows == 9

@@ -36,9 +36,9 @@ they were played, so the mean success of a window is the true rate, however long
 Cells are drawn from the newest distribution, as `Curriculum.assign` draws them: by a search in the running sum, one
 deck of as many cells as there are environments. The deck is drawn anew after every window, or when it is used up.
 
-**Records.** The device keeps the last ``log`` closed windows. `drain` hands them to a host `Curriculum` with a
-``log_dir``, which writes what every other training writes. If more than ``log`` windows close between two drains, the
-records end at the first of the two.
+**Records.** The device keeps the last ``log`` closed windows: by default as many as hold a million outcomes. `drain`
+hands them to a host `Curriculum` with a ``log_dir``, which writes what every other training writes. If more than
+``log`` windows close between two drains, the records end at the first of the two.
 """
 
 from __future__ import annotations

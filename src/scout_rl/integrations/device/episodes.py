@@ -20,6 +20,9 @@ from scout_rl.rules.arrays import apply_if, cast, namespace, put, search, smalle
 from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import Rule, require
 
+REMEMBERED = 2**20
+"""Outcomes that the log holds by default, in 4 MB: more than come in between two drains."""
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Episodes:
@@ -37,8 +40,11 @@ class Episodes:
     """Outcomes per window; 0: one per environment, at least 16."""
     queue: int = 0
     """Episodes that are remembered; 0: 8 per environment, at least four windows."""
-    log: int = 64
-    """Closed windows that are kept for `drain`; if more close between two drains, the records end at the first."""
+    log: int = 0
+    """Closed windows that are kept for `drain`; 0: as many as hold a million outcomes, at least 64.
+
+    If more close between two drains, the records end at the first of the two.
+    """
     oracle_group: ArrayLike | None = None
     """One label per context, for rules that use them."""
     one_cell: bool = dataclasses.field(init=False)
@@ -48,14 +54,17 @@ class Episodes:
         require(isinstance(self.rule, Rule), f"rule is {self.rule!r}, but must be a rule such as rules.Ability()")
         for name in ("n_contexts", "n_levels", "environments", "longest", "window", "queue", "log"):
             object.__setattr__(self, name, whole_number(getattr(self, name), name))
-        for name in ("environments", "longest", "log"):
+        for name in ("environments", "longest"):
             require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}, but must be at least 1")
         window = self.window or max(16, self.environments)
         queue = self.queue or max(8 * self.environments, 4 * window)
         require(window >= 1, f"window is {window}, but a window has at least one outcome")
         require(queue >= window, f"queue is {queue}, but must hold a window of {window} outcomes")
+        log = self.log or max(64, REMEMBERED // window)
+        require(log >= 1, f"log is {log}, but must be at least 1")
         object.__setattr__(self, "window", window)
         object.__setattr__(self, "queue", queue)
+        object.__setattr__(self, "log", log)
         probabilities = self.rule.context_probabilities(
             self.rule.init(self.n_contexts, self.n_levels, self.oracle_group)
         )

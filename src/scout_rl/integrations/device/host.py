@@ -49,10 +49,7 @@ def drained(episodes: Episodes, state: State, records: Curriculum) -> int:
             f"records has {records.windows} windows, and {first} have been drained: restore records and state together"
         )
     if closed - first > episodes.log:
-        _warn(
-            f"the records end at window {first}: {closed - first} windows have closed since, and the log holds "
-            f"{episodes.log}; drain more often, or give a larger log="
-        )
+        warn_ended(first, "between two drains", episodes.log, "drain more often")
         return first
     for window in range(first, closed):
         row = window % episodes.log
@@ -70,6 +67,14 @@ def warn_uncounted(state: State) -> None:
             f"{missing} episodes were played but not counted, because windows close more slowly than episodes end: "
             "give a larger window= or queue=, or on torch a smaller close_every="
         )
+
+
+def warn_ended(window: int, when: str, log: int, advice: str) -> None:
+    """Warn that the records end at a window, and how that can be avoided."""
+    _warn(
+        f"the records end at window {window}: more windows closed {when} than the log of {log} holds; {advice}, or "
+        "give a larger log="
+    )
 
 
 def _warn(sentence: str) -> None:

@@ -52,7 +52,7 @@ class TorchCurriculum:
         seed: int = 0,
         window: int = 0,
         queue: int = 0,
-        log: int = 64,
+        log: int = 0,
         close_every: int = 0,
         oracle_group: ArrayLike | None = None,
     ) -> None:
