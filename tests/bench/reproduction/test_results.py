@@ -148,7 +148,9 @@ def test_the_pooled_test_by_hand(tmp_path):
 def test_the_profile_by_hand(tmp_path):
     runs = planted(tmp_path, {"ability": [40, 40, 40, 40, 80], "rfcl": [80, 80, 80, 80, 2000]})
     fastest = 40 * 2 ** (1 / 5)
-    lines = profile(screens(runs))
+    hopeless = planted(tmp_path / "hopeless", {"ability": [40] * 5, "scout": [40] * 5}, setting="hopeless", final=0.5)
+    lines = profile(screens([*runs, *hopeless]))
+    assert set(lines) == {"ability", "rfcl"}, "nobody solves the other setting"
     assert lines["ability"] == (1, pytest.approx([40 / fastest] * 4 + [80 / fastest]))
     assert lines["rfcl"] == (1, [pytest.approx(80 / fastest)] * 4 + [math.inf])
     axes = results_figures.profile(lines).drawn.axes[0]

@@ -52,7 +52,8 @@ evaluation seed. *`{OURS}` earlier*: in so many pairs. A pair in which neither s
 """
 PROFILE = """
 Each line: the share of a rule's runs whose worst group is solved within so many times the windows of the setting's
-fastest rule. Higher and further left is better; a line that stays below 1 has runs that are not solved.
+fastest rule. Higher and further left is better; a line that stays below 1 has runs that are not solved. Settings that
+no rule solves are left out.
 """
 
 

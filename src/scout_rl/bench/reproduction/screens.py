@@ -126,9 +126,12 @@ def on_evaluation_seeds(block: Block) -> Block:
 
 
 def profile(shown_screens: Sequence[Screen]) -> dict[str, tuple[int, list[float]]]:
-    """By rule: its number of settings, and per run the windows to solve over the fastest rule's mean (inf: never)."""
+    """By rule: its number of settings, and per run the windows to solve over the fastest rule's mean (inf: never).
+
+    Settings that no rule solves are left out: they tell no rules apart, and not every rule was run there.
+    """
     multiples: dict[str, tuple[int, list[float]]] = {}
-    for screen in shown_screens:
+    for screen in (screen for screen in shown_screens if not screen.unsolved):
         fastest = min(geometric_mean(row.scores) for row in screen.rows.values())
         for rule, row in screen.rows.items():
             n, earlier = multiples.get(rule, (0, []))
