@@ -40,7 +40,8 @@ def headline(answers: Sequence[Answer]) -> str:
 def _again(answers: Sequence[Answer]) -> str:
     """``7 a second time, on 6 seeds: 5 reproduced, …``."""
     seeds = sorted({a.seeds for a in answers if a.seeds})
-    on = f", on {' or '.join(map(str, seeds))} {'seed' if seeds == [1] else 'seeds'}" if seeds else ""
+    numbers = " or ".join(map(str, seeds)) if len(seeds) < 3 else f"{seeds[0]} to {seeds[-1]}"
+    on = f", on {numbers} {'seed' if seeds == [1] else 'seeds'}" if seeds else ""
     return f"{len(answers)} a second time{on}: {_counts(answers)}"
 
 
