@@ -21,7 +21,7 @@ from scout_rl.rules.cells import Array, Outcomes
 from scout_rl.rules.rule import Rule, require
 
 REMEMBERED = 2**20
-"""Outcomes that the log holds by default, in 4 MB: more than come in between two drains."""
+"""Outcomes that the log holds by default, in 4 MB; windows of more than 16,384 take more."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ def check(episodes: Episodes, done: Any, success: Any, signal: Any) -> None:
 
 
 def drained(episodes: Episodes, state: State, records: Curriculum) -> int:
-    """Report the windows since the last drain (NumPy arrays) to ``records``; return how many have been drained now.
+    """Report the windows since the last drain (NumPy arrays) to ``records``; return how many are drained in all.
 
     The host computes the rule's state again from the same outcomes, in 64 bits: events and frontiers in the records are
     those. If more have closed than the log holds, the records stay as they are, a true beginning.
