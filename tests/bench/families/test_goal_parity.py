@@ -69,6 +69,39 @@ def test_level_0_is_what_a_stock_reset_leaves(key):
             np.testing.assert_array_equal(ours[name][0], array, err_msg=name)
 
 
+def test_smaller_bounding_spheres_change_no_contact(bank_of):
+    """Against the stock model after every step, with the arm driven into its own robot and into the table."""
+    import mujoco
+
+    from scout_rl.bench.families import family
+    from scout_rl.bench.families.fetch.simulator import shared_stock_env
+    from scout_rl.bench.families.mujoco_batch import MujocoBatch
+
+    stock, simulator = shared_stock_env().model, simulator_of("fetch-conflict")
+    tight, n = simulator.pool.model, 8
+    meshes = stock.geom_type == mujoco.mjtGeom.mjGEOM_MESH
+    assert (tight.geom_rbound <= stock.geom_rbound).all()
+    assert (tight.geom_rbound < 0.9 * stock.geom_rbound)[meshes].sum() >= 8
+    starts = family("fetch").target_starts({k: a[:n] for k, a in bank_of("fetch-conflict").train.contexts.items()})
+    pushes = np.random.default_rng(5).choice([-1.0, 1.0], size=(n, 4))  # each arm goes on in one direction
+    handles = [simulator.reset_to(starts) for _ in range(2)]
+    handles[1].batch = MujocoBatch(stock, n, n_threads=1)
+    handles[1].batch.set_states({k: a for k, a in starts.items() if k in handles[1].batch.layout.shapes})
+    touching = set()
+    for t in range(40):
+        for handle in handles:
+            simulator.advance(handle, pushes if t % 10 else -pushes)
+        for ours, theirs in zip(handles[0].batch.data, handles[1].batch.data, strict=True):
+            assert ours.ncon == theirs.ncon
+            np.testing.assert_array_equal(ours.contact.geom, theirs.contact.geom)
+            np.testing.assert_array_equal(ours.contact.dist, theirs.contact.dist)
+            np.testing.assert_array_equal(ours.qpos, theirs.qpos)
+            np.testing.assert_array_equal(ours.qacc, theirs.qacc)
+            touching |= {frozenset(pair) for pair in theirs.contact.geom.tolist()}
+    arm = [pair for pair in touching if all(meshes[list(pair)])]
+    assert arm, "no two parts of the robot touched: the test shows nothing"
+
+
 @pytest.mark.parametrize("key", MAZES)
 def test_leaving_out_contacts_that_cannot_be_changes_nothing(bank_of, key):
     """Against ``mj_forward`` and ``mj_step`` in every step: balls pushed about, and at top speed into walls."""

@@ -24,6 +24,7 @@ How a family uses it::
 
 from __future__ import annotations
 
+import copy
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -42,6 +43,8 @@ Array = NDArray[Any]
 
 MOST_IDLE = 256
 """Idle environments that a pool keeps; each takes about a megabyte."""
+BOUND_SLACK = 1e-4
+"""Metres that a mesh's bounding sphere is larger than the mesh: far more than rounding and the solver's tolerance."""
 VERSION = np.array([int(part) for part in mujoco.__version__.split(".")[:3]], dtype=np.int32)
 
 
@@ -104,6 +107,22 @@ def check_origin(states: Mapping[str, Array], fingerprints: Array) -> None:
         )
     if not (np.asarray(states["model_fingerprint"]) == fingerprints).all():
         raise Refusal("this state belongs to another MuJoCo model than the one that is simulated.")
+
+
+def tightly_bounded(model: Any) -> Any:
+    """A copy of the model with smaller bounding spheres around its meshes: the same contacts in less time.
+
+    MuJoCo looks for contacts of two geoms where their spheres meet, and its sphere of a mesh goes around the mesh's
+    box. The sphere around the vertices holds the mesh as well: geoms whose smaller spheres do not meet cannot touch.
+    """
+    model = copy.copy(model)
+    for geom in np.flatnonzero(model.geom_type == mujoco.mjtGeom.mjGEOM_MESH):
+        mesh = int(model.geom_dataid[geom])
+        first = int(model.mesh_vertadr[mesh])
+        vertices = model.mesh_vert[first : first + int(model.mesh_vertnum[mesh])].astype(np.float64)
+        radius = np.linalg.norm(vertices, axis=1).max() + BOUND_SLACK
+        model.geom_rbound[geom] = min(model.geom_rbound[geom], radius)
+    return model
 
 
 class MujocoBatch:
@@ -182,7 +201,7 @@ class BatchPool:
     """Batches of one model by size. They are used again, since an ``MjData`` is slow to make."""
 
     def __init__(self, model: Any, *, derived: Sequence[str] = (), n_threads: int | None = None) -> None:
-        self.model = model
+        self.model = tightly_bounded(model)
         self.layout = BatchLayout(model, derived)
         self._n_threads = n_threads
         self._idle: dict[int, list[MujocoBatch]] = {}
