@@ -91,6 +91,60 @@ def test_an_episode_continues_exactly_where_it_was_cut(ladder_of, key):
         np.testing.assert_array_equal(simulator.get_states(cut)[name], array, err_msg=name)
 
 
+@pytest.mark.parametrize("key", [*KEYS, "metaworld-conflict"])
+def test_an_evaluation_plays_no_further_than_a_success_and_the_outcomes_are_the_same(ladder_of, key, monkeypatch):
+    """Against whole episodes of all: equal outcomes, equal observations of whoever still plays, fewer steps."""
+    from scout_rl.bench.rollouts.host import rows, succeeds
+
+    simulator, starts = simulator_of(key), cells(ladder_of, key)
+    n = len(starts["goal"])
+    actions = random_actions(simulator, n, seed=9, n_steps=40)
+    seen, success, resting = [], np.zeros(n, bool), []
+    handle = simulator.reset_to(starts)
+    if key == "metaworld-conflict":  # towards the goal, gripper closed: who starts near it with the object succeeds
+        first = simulator.observe(handle)
+        actions[..., :3] = (10 * (first["desired_goal"] - first["achieved_goal"])).clip(-1, 1)
+        actions[..., 3] = 1.0
+    for action in actions:
+        seen.append(rows(simulator.observe(handle)))
+        resting.append(success.copy())
+        handle, result = simulator.step(handle, action)
+        success |= result.success
+    assert 0 < success.sum() < n
+
+    def act(t, now):
+        np.testing.assert_array_equal(now[~resting[t]], seen[t][~resting[t]])
+        return actions[t]
+
+    asleep, rest = [], simulator.rest
+    monkeypatch.setattr(simulator, "rest", lambda state, which: (asleep.append(which.sum()), rest(state, which)))
+    monkeypatch.setattr(simulator, "max_steps", len(actions))
+    np.testing.assert_array_equal(succeeds(simulator, act, starts), success)
+    assert asleep[-1] == success.sum()
+    monkeypatch.undo()
+    again = simulator.reset_to(starts)  # whoever rested plays again after the next reset
+    again, _ = simulator.step(again, actions[0])
+    np.testing.assert_array_equal(rows(simulator.observe(again)), seen[1])
+
+
+@pytest.mark.parametrize("key", [*KEYS, "metaworld-conflict"])
+def test_who_rests_is_not_simulated(ladder_of, key):
+    simulator, starts = simulator_of(key), cells(ladder_of, key)
+    n = len(starts["goal"])
+    actions, handle, whole = random_actions(simulator, n, 4, n_steps=6), *(simulator.reset_to(starts) for _ in "ab")
+    resting = np.arange(n) % 3 == 0
+    simulator.rest(handle, resting)
+    before = simulator.get_states(handle)
+    for action in actions:
+        handle, _ = simulator.step(handle, action)
+        whole, _ = simulator.step(whole, action)
+    after, expected = simulator.get_states(handle), simulator.get_states(whole)
+    for name in ("time", "qpos", "qvel"):
+        np.testing.assert_array_equal(after[name][resting], before[name][resting], err_msg=name)
+        np.testing.assert_array_equal(after[name][~resting], expected[name][~resting], err_msg=name)
+    assert (expected["time"] > before["time"]).all()
+
+
 def test_an_error_in_a_thread_reaches_the_caller():
     from scout_rl.bench.families.worker_threads import WorkerThreads
 

@@ -43,6 +43,9 @@ class Reach:
         success, no = apart <= self.radius, np.zeros(len(apart), bool)
         return handle, Step(self.observe(handle), success - 1.0, success, no, no)
 
+    def rest(self, handle, resting):
+        """Steps go on: what a resting environment does counts no more."""
+
     def goal_radius(self, handle):
         return np.full(len(handle.goal), self.radius)
 

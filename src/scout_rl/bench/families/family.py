@@ -89,6 +89,9 @@ class GoalSimulator(BatchSimulator, Protocol):
     def is_success(self, state: Any) -> NDArray[np.bool_]:
         """bool[n]: the stock success indicator of the states themselves."""
 
+    def rest(self, state: Any, resting: NDArray[np.bool_]) -> None:
+        """Steps leave out these environments [n] from now on. They keep their success, and the others do the same."""
+
 
 class StockStep(NamedTuple):
     """What one step of a stock environment returns."""

@@ -99,6 +99,10 @@ class MujocoGoalSimulator(ABC):
         """The stock success indicator of the states themselves."""
         return self.judge(state.read[1], state.goal)[1]
 
+    def rest(self, state: Handle, resting: NDArray[np.bool_]) -> None:
+        """Steps leave out these environments [n] from now on."""
+        state.batch.awake = np.flatnonzero(~resting).tolist()
+
     def step(self, state: Handle, action: Any) -> tuple[Handle, StepResult]:
         """One step of every environment."""
         self.advance(state, clipped(action, (state.batch.n, self.n_actions)))

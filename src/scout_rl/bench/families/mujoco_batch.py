@@ -134,6 +134,8 @@ class MujocoBatch:
         self.model = model
         self.data: list[Any] = [mujoco.MjData(model) for _ in range(n)]
         self.threads = WorkerThreads(n_usable_cores() if n_threads is None else n_threads)
+        self.awake: Sequence[int] = range(n)
+        """The environments that are stepped."""
         self._views: dict[str, list[Array]] = {}
 
     def each(self, work: Work) -> None:
@@ -141,13 +143,14 @@ class MujocoBatch:
         self.threads.each(work, self.n)
 
     def step(self, n_substeps: int) -> None:
-        """``mj_step`` every environment."""
-        model, data, step = self.model, self.data, mujoco.mj_step
+        """``mj_step`` every environment that is awake."""
+        model, step = self.model, mujoco.mj_step
+        data = [self.data[i] for i in self.awake]
 
         def step_one(i: int) -> None:
             step(model, data[i], n_substeps)
 
-        self.each(step_one)
+        self.threads.each(step_one, len(data))
 
     def views(self, name: str) -> list[Array]:
         """The array of that name in each ``MjData``, as views that stay valid."""
@@ -214,6 +217,7 @@ class BatchPool:
         idle = self._idle.get(n)
         derived = tuple(self.layout.derived)
         batch = idle.pop() if idle else MujocoBatch(self.model, n, derived=derived, n_threads=self._n_threads)
+        batch.awake = range(n)
         weakref.finalize(holder, self._take_back, batch).atexit = False
         return batch
 

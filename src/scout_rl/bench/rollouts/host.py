@@ -52,7 +52,7 @@ def collect(
 
 
 def succeeds(simulator: GoalSimulator, act: Act, starts: Mapping[str, Array]) -> NDArray[np.bool_]:
-    """bool[B]: which episodes succeed at any step; play ends as soon as all have."""
+    """bool[B]: which episodes succeed at any step; one that has is played no further."""
     handle = simulator.reset_to(starts)
     view = simulator.observe(handle)
     success = np.zeros(len(view["desired_goal"]), dtype=bool)
@@ -62,4 +62,5 @@ def succeeds(simulator: GoalSimulator, act: Act, starts: Mapping[str, Array]) ->
         success |= result.success
         if success.all():
             break
+        simulator.rest(handle, success)
     return success

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -124,6 +124,8 @@ class Handle:
             for name in ("observation_low", "observation_high", "mocap_low", "mocap_high")
         )
         self.radius = _RADIUS[self.task]
+        self.awake: Sequence[int] = range(self.n)
+        """The environments that are stepped."""
         self.steps = [(environment.step, place) for environment, place in zip(environments, self.shelf, strict=True)]
         """The step of each environment, and its constant argument."""
         self.targets = [environment.mocap_pos for environment in environments]
@@ -185,19 +187,24 @@ class Simulator:
         """Whether both finger pads press on the object."""
         return np.array([environment.pads_touch() for environment in state.environments])
 
+    def rest(self, state: Handle, resting: NDArray[np.bool_]) -> None:
+        """Steps leave out these environments [n] from now on."""
+        state.awake = np.flatnonzero(~resting).tolist()
+
     def step(self, state: Handle, action: Any) -> tuple[Handle, StepResult]:
         """One step of every environment."""
         finite, action = np.isfinite(action), clipped(action, (state.n, N_ACTIONS))
         if not finite.all():
             raise Refusal(f"the action of environment {int(np.argwhere(~finite)[0, 0])} is not finite.")
         target = (np.array(state.targets) + action[:, :3] * ACTION_SCALE).clip(state.mocap_low, state.mocap_high)
-        steps, controls, targets = state.steps, list(action[:, 3:] * _BOTH_FINGERS), list(target)
+        controls = action[:, 3:] * _BOTH_FINGERS
+        calls = [(*state.steps[i], controls[i], target[i]) for i in state.awake]
 
         def step_one(i: int) -> None:
-            step, shelf = steps[i]
-            step(controls[i], targets[i], shelf)
+            step, shelf, control, towards = calls[i]
+            step(control, towards, shelf)
 
-        self.threads.each(step_one, state.n)
+        self.threads.each(step_one, len(calls))
         previous, state.frame = state.frame, state.read()
         stacked = np.concatenate([state.frame, previous, state.goal], axis=1)
         state.stacked = stacked.clip(state.observation_low, state.observation_high)

@@ -69,10 +69,10 @@ class Simulator(MujocoGoalSimulator):
         if np.maximum.reduce(squared, axis=None) > MAX_SPEED**2:
             batch.write("qvel", speed.clip(-MAX_SPEED, MAX_SPEED))
         touching = self.maze.may_touch(position, squared[:, 0] + squared[:, 1]).tolist()
-        for ctrl, (x, y), data, may_touch in zip(
-            batch.views("ctrl"), action.tolist(), batch.data, touching, strict=True
-        ):
-            if may_touch:
+        ctrls, forces, datas = batch.views("ctrl"), action.tolist(), batch.data
+        for i in batch.awake:
+            ctrl, (x, y), data = ctrls[i], forces[i], datas[i]
+            if touching[i]:
                 mj_forward(model, data)
                 ctrl[0], ctrl[1] = x, y
                 mj_forwardSkip(model, data, _AFTER_VELOCITY, 1)
