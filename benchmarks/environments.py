@@ -5,8 +5,9 @@
 16 environments, float32 actions drawn before the clock starts; episodes end at the stock horizon and start again (ours
 from restored starts, and that is in the time). Every candidate is measured once per round, in turn, and its best round
 counts, so that a busy machine does not slow one candidate alone. Bare physics is ``mj_step`` alone, in threads,
-with the controls of our own run. EnvPool runs in a process of its own; where it is not installed it is skipped, with
-the reason. The last line printed is one JSON object.
+with the controls of our own run: on our model, which compares boxes of meshes first, and on the stock model. EnvPool
+runs in a process of its own; where it is not installed it is skipped, with the reason. The last line printed is one
+JSON object.
 """
 
 from __future__ import annotations
@@ -104,16 +105,14 @@ class Ours:
 class Physics:
     """``mj_step`` alone under the controls of our own run; the faster of one thread and all."""
 
-    def __init__(self, subject: Subject, ours: Ours) -> None:
+    def __init__(self, subject: Subject, ours: Ours, model: Any) -> None:
         self.n_substeps = subject.n_substeps
         self.controls: list[dict[str, Any]] = []
         ours.run(lambda state: self.controls.append(self._controls(ours.simulator.get_states(state))))
         self.starts, self.horizon = ours.starts, ours.simulator.max_steps
         pool = ours.simulator.pool
         derived = tuple(pool.layout.derived)
-        self.batches = [
-            MujocoBatch(pool.model, N_ENVS, derived=derived, n_threads=n) for n in sorted({1, n_usable_cores()})
-        ]
+        self.batches = [MujocoBatch(model, N_ENVS, derived=derived, n_threads=n) for n in sorted({1, n_usable_cores()})]
 
     @staticmethod
     def _controls(states: dict[str, Any]) -> dict[str, Any]:
@@ -191,8 +190,10 @@ def measure(key: str, subject: Subject, rounds: int) -> dict[str, float | None]:
     ours = Ours(subject)
     candidates: dict[str, Any] = {
         "scout": ours,
-        "physics": subject.physics(ours) if subject.physics else Physics(subject, ours),
+        "physics": subject.physics(ours) if subject.physics else Physics(subject, ours, ours.simulator.pool.model),
     }
+    if not subject.physics:
+        candidates["stock physics"] = Physics(subject, ours, ours.simulator.pool.stock_model)
     for name, make in {
         "sync": lambda: Stock(subject, "SyncVectorEnv"),
         "async": lambda: Stock(subject, "AsyncVectorEnv"),
@@ -209,7 +210,7 @@ def measure(key: str, subject: Subject, rounds: int) -> dict[str, float | None]:
         for name, candidate in candidates.items():
             best[name] = max(best[name], candidate.run())
     for name, rate in best.items():
-        print(f"{key:10} {name:8} {rate:12,.0f} steps/s", flush=True)
+        print(f"{key:10} {name:13} {rate:12,.0f} steps/s", flush=True)
     restore = ours.restore_in_steps()
     print(f"{key:10} a restore of {N_ENVS} environments takes the time of {restore:.2f} steps", flush=True)
     for name in ("sync", "async"):
@@ -220,6 +221,7 @@ def measure(key: str, subject: Subject, rounds: int) -> dict[str, float | None]:
         "vs_best_stock": round(best["scout"] / stock, 2),
         "vs_envpool": round(best["scout"] / pool, 2) if pool else None,
         "vs_physics": round(best["scout"] / best["physics"], 2),
+        "physics_vs_stock": round(best["physics"] / best["stock physics"], 2) if "stock physics" in best else None,
         "restore_in_steps": round(restore, 2),
     }
 

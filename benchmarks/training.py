@@ -87,7 +87,8 @@ def floor(updates: int) -> Callable[[], float]:
 
     subject = SUBJECTS["fetch"]
     assert subject.n_steps == HORIZON
-    physics, update = Physics(subject, Ours(subject)), learners.scout(updates)
+    ours = Ours(subject)
+    physics, update = Physics(subject, ours, ours.simulator.pool.model), learners.scout(updates)
 
     def once() -> float:
         stepping = N_ENVS * HORIZON / physics.run()

@@ -211,7 +211,7 @@ class BatchPool:
     """Batches of one model by size. They are used again, since an ``MjData`` is slow to make."""
 
     def __init__(self, model: Any, *, derived: Sequence[str] = (), n_threads: int | None = None) -> None:
-        self.model = with_box_tests(model)
+        self.stock_model, self.model = model, with_box_tests(model)
         self.layout = BatchLayout(model, derived)
         self._n_threads = n_threads
         self._idle: dict[int, list[MujocoBatch]] = {}
