@@ -8,7 +8,8 @@ which this script starts for the MuJoCo settings of the campaign; ``--profile`` 
 output instead. MiniGrid's windows become shorter while it learns, so those are medians over whole runs: the committed
 records that were made on a CPU. The node: eight runs at a time with two cores each; medians over the committed records
 that were made on such a node. A MuJoCo setting without a number of its own takes that of a setting with the same
-simulator and as many gradient steps per window, marked ≈. What has none after that has no time.
+simulator and as many gradient steps per window, marked ≈. What has none after that has no time; the last row says for
+which share of the windows there is one.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def main() -> None:
         print(f"| {name} | {runs} | {windows:,} | {cell(paces[0], like=key in alike[0])} | ", end="")
         print(f"{cell(times[0], 1)} | {cell(paces[1], like=key in alike[1])} | {cell(times[1], 1)} |")
     total = sum(windows for _, windows in plan.values())
-    shares = [f"{timed / total:.0%} of the windows" for timed in timed_windows]
+    shares = [f"{timed / total:.0%}" for timed in timed_windows]
     print(f"| all | {sum(runs for runs, _ in plan.values())} | {total:,} | ", end="")
     print(f"{shares[0]} | {sums[0]:.1f} | {shares[1]} | {sums[1]:.1f} |")
 
