@@ -70,7 +70,7 @@ def test_level_0_is_what_a_stock_reset_leaves(key):
 
 
 def test_box_tests_before_those_of_meshes_change_no_contact(bank_of):
-    """Against the stock model after every step, with the arm driven into its own robot and into the table."""
+    """Against the stock model after every step, with the arm driven into its own robot."""
     import mujoco
 
     from scout_rl.bench.families import family
